@@ -22,6 +22,7 @@ const V1_37: KubeVersion = KubeVersion::v1(37);
 ///
 /// Upstream: `features.kubeFeatures`, `featuregate.FeatureGate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each gate is an independent switch"
@@ -76,6 +77,44 @@ impl Default for FeatureGates {
     fn default() -> Self {
         Self::at(KubeVersion::REFERENCE)
     }
+}
+
+/// Defines a method for each gate, with the name of its field.
+macro_rules! setters {
+    ($($gate:ident),+ $(,)?) => {
+        impl FeatureGates {
+            $(
+                #[doc = concat!(
+                    "Turns the gate [`", stringify!($gate), "`](#structfield.", stringify!($gate),
+                    ") on or off."
+                )]
+                #[must_use]
+                pub const fn $gate(mut self, enabled: bool) -> Self {
+                    self.$gate = enabled;
+                    self
+                }
+            )+
+        }
+    };
+}
+
+setters! {
+    max_unavailable_stateful_set,
+    stateful_set_recreate_strategy,
+    preview_parallel_scale_down_first,
+    stateful_set_semantic_revision_comparison,
+    stale_controller_consistency_stateful_set,
+    stateful_set_repair,
+    stateful_set_claim_growth,
+    stateful_set_conditions,
+    stateful_set_removal_gate,
+    stateful_set_rollout_control,
+    stateful_set_in_place_update,
+    controller_manager_release_leader_election_lock_on_exit,
+    atomic_fifo,
+    component_flagz,
+    component_statusz,
+    watch_list_client,
 }
 
 /// The reason that a list of feature gates was rejected; the messages are upstream's.
@@ -302,15 +341,12 @@ impl FeatureGates {
     /// Returns the gates with all those of opt-ins.
     #[must_use]
     pub fn with_opt_ins(self) -> Self {
-        Self {
-            stateful_set_repair: true,
-            stateful_set_claim_growth: true,
-            stateful_set_conditions: true,
-            stateful_set_removal_gate: true,
-            stateful_set_rollout_control: true,
-            stateful_set_in_place_update: true,
-            ..self
-        }
+        self.stateful_set_repair(true)
+            .stateful_set_claim_growth(true)
+            .stateful_set_conditions(true)
+            .stateful_set_removal_gate(true)
+            .stateful_set_rollout_control(true)
+            .stateful_set_in_place_update(true)
     }
 
     /// Returns the value of a gate; none for a gate locked in every version.

@@ -124,11 +124,8 @@ async fn check_lists(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstac
     let mut forbidden = Vec::new();
     let mut first_answer = String::new();
     for resource in LISTED {
-        let options = ListOptions {
-            limit: 1,
-            shard_selector: needs.shard.map_or_else(String::new, Shard::selector),
-            ..ListOptions::default()
-        };
+        let shard = needs.shard.map_or_else(String::new, Shard::selector);
+        let options = ListOptions::default().limit(1).shard_selector(shard);
         let name = resource.group_resource().to_string();
         match client.list(&resource, &options).await {
             Ok(_) => {}

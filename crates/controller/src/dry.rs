@@ -67,10 +67,7 @@ pub async fn dry_sync(
         })
     };
     // The caches never show the writes of an earlier dry sync.
-    let gates = FeatureGates {
-        stale_controller_consistency_stateful_set: false,
-        ..gates
-    };
+    let gates = gates.stale_controller_consistency_stateful_set(false);
     let parts = SyncerParts::new(
         caches.clone(),
         &RestClient::from_service(service),

@@ -90,14 +90,14 @@ impl Informers {
             page_size,
             seed,
         } = settings;
-        let config = |stream: u64| InformerConfig {
-            namespace: scope.namespace.clone(),
-            shard: scope.shard,
-            page_size,
-            shared_parts: Arc::clone(&shared_parts),
-            resync_period: scope.resync_period,
-            seed: seed.wrapping_add(stream),
-            ..InformerConfig::default()
+        let config = |stream: u64| {
+            InformerConfig::default()
+                .namespace(scope.namespace.clone())
+                .shard(scope.shard)
+                .page_size(page_size)
+                .shared_parts(Arc::clone(&shared_parts))
+                .resync_period(scope.resync_period)
+                .seed(seed.wrapping_add(stream))
         };
         let counts = |resource| metrics.informers.informer(resource);
         Self {

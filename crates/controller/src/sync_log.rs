@@ -147,11 +147,10 @@ mod tests {
             update_revision: "web-1".into(),
             ..StatefulSetStatus::default()
         };
-        SyncOutcome {
-            status: Some(status),
-            waiting,
-            ..SyncOutcome::default()
-        }
+        let mut outcome = SyncOutcome::default();
+        outcome.status = Some(status);
+        outcome.waiting = waiting;
+        outcome
     }
 
     fn not_ready() -> Waiting {

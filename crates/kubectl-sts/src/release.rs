@@ -59,14 +59,13 @@ impl Release {
         // to 1.35.3 enabled maxUnavailable.
         let compares_bytes = self.minor < 34 || self.minor == 34 && self.is_before(2);
         let gates = FeatureGates::at(KubeVersion::v1(known));
-        FeatureGates {
-            stateful_set_semantic_revision_comparison: !compares_bytes,
-            max_unavailable_stateful_set: gates.max_unavailable_stateful_set
-                || self.minor == 35 && self.is_before(4),
-            preview_parallel_scale_down_first: self.minor >= NEXT,
-            stateful_set_recreate_strategy: self.minor >= NEXT,
-            ..gates
-        }
+        gates
+            .stateful_set_semantic_revision_comparison(!compares_bytes)
+            .max_unavailable_stateful_set(
+                gates.max_unavailable_stateful_set || self.minor == 35 && self.is_before(4),
+            )
+            .preview_parallel_scale_down_first(self.minor >= NEXT)
+            .stateful_set_recreate_strategy(self.minor >= NEXT)
     }
 
     fn is_before(self, patch: u32) -> bool {

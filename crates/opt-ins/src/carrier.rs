@@ -11,6 +11,7 @@ pub(crate) const MARKS: [&str; 1] = ["released"];
 
 /// An annotation of a set that carries a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Carrier {
     /// The repair of a blocked rollout: `none`, `evict` or `delete`.
     Repair,

@@ -18,6 +18,7 @@ pub enum State {
 /// The cause for which a set isn't complete. The plugin's explanations, the conditions and the
 /// documentation share its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cause {
     /// Nothing is left to do.
     Settled,

@@ -16,6 +16,7 @@ pub struct OptInDefaults {
 
 /// The reason that a list of defaults was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DefaultsError {
     /// An entry without `=`.
     #[error("missing value for {0}; expected NAME=VALUE")]
@@ -99,10 +100,7 @@ mod tests {
         assert_eq!(defaults.get(Carrier::RemovalGate), Some("a/b=c"));
         assert_eq!(defaults.get(Carrier::Paused), None);
         assert_eq!(OptInDefaults::default(), "".parse().unwrap());
-        let gates = FeatureGates {
-            stateful_set_repair: true,
-            ..FeatureGates::default()
-        };
+        let gates = FeatureGates::default().stateful_set_repair(true);
         let disabled: Vec<_> = defaults.disabled(gates).collect();
         assert_eq!(disabled, [Carrier::RemovalGate]);
     }

@@ -4,6 +4,7 @@ use crate::carrier::{Carrier, PREFIX};
 
 /// An annotation that can't be used as it stands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Defect {
     /// The value has no meaning.
     #[error("{annotation}: {value:?}: {problem}", annotation = .carrier.annotation())]

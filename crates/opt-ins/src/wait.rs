@@ -9,6 +9,7 @@ const EVICTION_RETRY: Duration = Duration::from_secs(30);
 
 /// Reason of an opt-in for a sync to stop early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Wait {
     /// A broken outdated pod blocked the rollout and was replaced.
     #[error("pod {0} blocked the rollout and was replaced")]

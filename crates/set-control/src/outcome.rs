@@ -13,6 +13,7 @@ use crate::waiting::Waiting;
 /// Outcome of one sync. Status and error are independent: a sync that fails after it counted the
 /// pods has both.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct SyncOutcome {
     /// The computed status, written or not.
     pub status: Option<StatefulSetStatus>,

@@ -7,6 +7,7 @@ mod tests;
 
 /// Reason for a sync to stop early, with the name of the pod that it waits for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Waiting {
     /// The set no longer exists.
     #[error("set no longer exists")]

@@ -64,9 +64,7 @@ fn controller(context: &ActorContext) -> Result<StatefulSetController, BuildErro
 fn gates(context: &ActorContext) -> FeatureGates {
     let minor = context.config.emulated_version.minor();
     let of_server = context.config.feature_gates;
-    FeatureGates {
-        max_unavailable_stateful_set: of_server.max_unavailable_stateful_set,
-        stateful_set_recreate_strategy: of_server.stateful_set_recreate_strategy == Some(true),
-        ..FeatureGates::at(KubeVersion::v1(minor))
-    }
+    FeatureGates::at(KubeVersion::v1(minor))
+        .max_unavailable_stateful_set(of_server.max_unavailable_stateful_set)
+        .stateful_set_recreate_strategy(of_server.stateful_set_recreate_strategy == Some(true))
 }

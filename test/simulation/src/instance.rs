@@ -133,11 +133,9 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
 
 /// Returns the feature gates of an instance.
 fn gates(settings: &Settings, instance: usize) -> FeatureGates {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: settings.max_unavailable,
-        stale_controller_consistency_stateful_set: settings.consistency,
-        ..FeatureGates::at(KubeVersion::v1(settings.minor(instance)))
-    };
+    let gates = FeatureGates::at(KubeVersion::v1(settings.minor(instance)))
+        .max_unavailable_stateful_set(settings.max_unavailable)
+        .stale_controller_consistency_stateful_set(settings.consistency);
     if settings.allows_opt_ins(instance) {
         gates.with_opt_ins()
     } else {

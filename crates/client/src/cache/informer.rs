@@ -57,6 +57,7 @@ const SHORT_WATCH: Duration = Duration::from_secs(1);
 
 /// Settings of an informer.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct InformerConfig {
     /// The namespace of the objects; empty for all namespaces.
     pub namespace: String,
@@ -86,6 +87,57 @@ impl Default for InformerConfig {
             seed: 0,
             shared_parts: Arc::default(),
         }
+    }
+}
+
+impl InformerConfig {
+    /// Sets the namespace of the objects; empty for all namespaces.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// Sets the shard of the objects.
+    #[must_use]
+    pub fn shard(mut self, shard: impl Into<Option<Shard>>) -> Self {
+        self.shard = shard.into();
+        self
+    }
+
+    /// Sets the labels and fields of the objects.
+    #[must_use]
+    pub fn selectors(mut self, selectors: Selectors) -> Self {
+        self.selectors = selectors;
+        self
+    }
+
+    /// Sets the maximum number of objects per page of a list; 0 counts as 1.
+    #[must_use]
+    pub fn page_size(mut self, page_size: u32) -> Self {
+        self.page_size = page_size;
+        self
+    }
+
+    /// Sets the interval of resyncs, before the random factor; `None` disables resyncs.
+    #[must_use]
+    pub fn resync_period(mut self, resync_period: impl Into<Option<Duration>>) -> Self {
+        self.resync_period = resync_period.into();
+        self
+    }
+
+    /// Sets the seed of the random delays.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Shares parts of objects with other informers.
+    #[must_use]
+    pub fn shared_parts(mut self, shared_parts: Arc<SharedParts>) -> Self {
+        self.shared_parts = shared_parts;
+        self
     }
 }
 

@@ -15,6 +15,7 @@ const SOCKS_PORT: u16 = 1080;
 ///
 /// Upstream: `httpproxy.Config`.
 #[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProxyConfig {
     /// The proxy for https servers: a URL, or an HTTP proxy's host and port; empty for none.
     pub https_proxy: String,
@@ -49,6 +50,20 @@ impl ProxyConfig {
             https_proxy: first(["HTTPS_PROXY", "https_proxy"]),
             no_proxy: first(["NO_PROXY", "no_proxy"]),
         }
+    }
+
+    /// Sets the proxy for https servers: a URL, or an HTTP proxy's host and port; empty for none.
+    #[must_use]
+    pub fn https_proxy(mut self, https_proxy: impl Into<String>) -> Self {
+        self.https_proxy = https_proxy.into();
+        self
+    }
+
+    /// Sets the servers that bypass the proxy, comma-separated.
+    #[must_use]
+    pub fn no_proxy(mut self, no_proxy: impl Into<String>) -> Self {
+        self.no_proxy = no_proxy.into();
+        self
     }
 
     /// Returns the proxy for this server. Returns none for a loopback or an unencrypted server.

@@ -4,6 +4,7 @@ use crate::fence::NotLeading;
 
 /// The reason that a request has no credentials.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoToken {
     /// A token request is a write, which this process must not make now.
     #[error("{0}")]

@@ -41,11 +41,9 @@ fn list_sets_gates_by_name() {
          MaxUnavailableStatefulSet=T",
     ] {
         for version in [V1_33, V1_35, V1_36] {
-            let expected = FeatureGates {
-                max_unavailable_stateful_set: true,
-                stateful_set_semantic_revision_comparison: false,
-                ..FeatureGates::at(version)
-            };
+            let expected = FeatureGates::at(version)
+                .max_unavailable_stateful_set(true)
+                .stateful_set_semantic_revision_comparison(false);
             assert_eq!(FeatureGates::parse(text, version), Ok(expected), "{text}");
         }
     }

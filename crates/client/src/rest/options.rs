@@ -53,6 +53,7 @@ impl PatchType {
 
 /// Selects objects of a list or watch by labels and fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Selectors {
     /// A label selector, such as `app=web`; empty for all objects.
     pub labels: String,
@@ -61,6 +62,20 @@ pub struct Selectors {
 }
 
 impl Selectors {
+    /// Sets the label selector; empty for all objects.
+    #[must_use]
+    pub fn labels(mut self, labels: impl Into<String>) -> Self {
+        self.labels = labels.into();
+        self
+    }
+
+    /// Sets the field selector; empty for all objects.
+    #[must_use]
+    pub fn fields(mut self, fields: impl Into<String>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
     fn push(&self, query: &mut String) {
         for (name, selector) in [
             ("labelSelector", &self.labels),
@@ -75,6 +90,7 @@ impl Selectors {
 
 /// One page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListOptions {
     /// One namespace; empty for all.
     pub namespace: String,
@@ -89,6 +105,41 @@ pub struct ListOptions {
 }
 
 impl ListOptions {
+    /// Sets the namespace; empty for all.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// Sets the maximum number of objects in the response; 0 for no limit.
+    #[must_use]
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Continues after the page with this token.
+    #[must_use]
+    pub fn continue_token(mut self, continue_token: impl Into<String>) -> Self {
+        self.continue_token = continue_token.into();
+        self
+    }
+
+    /// Sets the selector of a shard; empty for all objects.
+    #[must_use]
+    pub fn shard_selector(mut self, shard_selector: impl Into<String>) -> Self {
+        self.shard_selector = shard_selector.into();
+        self
+    }
+
+    /// Sets the labels and fields of the objects.
+    #[must_use]
+    pub fn selectors(mut self, selectors: Selectors) -> Self {
+        self.selectors = selectors;
+        self
+    }
+
     /// Returns path and query, with this shard selector instead of that of the options.
     pub(super) fn target(&self, resource: &Resource, shard_selector: &str) -> String {
         let mut query = String::new();
@@ -108,6 +159,7 @@ impl ListOptions {
 
 /// A watch from a known version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WatchOptions {
     /// One namespace; empty for all.
     pub namespace: String,
@@ -126,6 +178,55 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
+    /// Sets the namespace; empty for all.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// Sets the version after which the events begin.
+    #[must_use]
+    pub fn resource_version(mut self, resource_version: impl Into<String>) -> Self {
+        self.resource_version = resource_version.into();
+        self
+    }
+
+    /// Sets the time after which the server ends the stream, in seconds.
+    #[must_use]
+    pub fn timeout_seconds(mut self, timeout_seconds: u32) -> Self {
+        self.timeout_seconds = timeout_seconds;
+        self
+    }
+
+    /// Allows bookmarks, or not.
+    #[must_use]
+    pub fn allow_bookmarks(mut self, allow_bookmarks: bool) -> Self {
+        self.allow_bookmarks = allow_bookmarks;
+        self
+    }
+
+    /// Sets the selector of a shard; empty for all objects.
+    #[must_use]
+    pub fn shard_selector(mut self, shard_selector: impl Into<String>) -> Self {
+        self.shard_selector = shard_selector.into();
+        self
+    }
+
+    /// Sets the preferred format.
+    #[must_use]
+    pub fn media_type(mut self, media_type: MediaType) -> Self {
+        self.media_type = media_type;
+        self
+    }
+
+    /// Sets the labels and fields of the objects.
+    #[must_use]
+    pub fn selectors(mut self, selectors: Selectors) -> Self {
+        self.selectors = selectors;
+        self
+    }
+
     /// Returns path and query, with this shard selector instead of that of the options.
     pub(super) fn target(&self, resource: &Resource, shard_selector: &str) -> String {
         let mut query = String::new();

@@ -14,25 +14,15 @@ pub(super) async fn check_fence(
     client: &RestClient,
     selector: &NamespaceSelector,
 ) -> Result<(), Obstacle> {
-    let labels = Selectors {
-        labels: selector.to_string(),
-        ..Selectors::default()
-    };
-    let named = |name: &str| Selectors {
-        fields: format!("metadata.name={name}"),
-        ..Selectors::default()
-    };
+    let labels = Selectors::default().labels(selector.to_string());
+    let named = |name: &str| Selectors::default().fields(format!("metadata.name={name}"));
     let mut lists = vec![(NAMESPACES, labels)];
     for name in [names::FENCE, names::MIRROR] {
         lists.push((VALIDATING_ADMISSION_POLICIES, named(name)));
         lists.push((VALIDATING_ADMISSION_POLICY_BINDINGS, named(name)));
     }
     for (resource, selectors) in lists {
-        let options = ListOptions {
-            limit: 1,
-            selectors,
-            ..ListOptions::default()
-        };
+        let options = ListOptions::default().limit(1).selectors(selectors);
         let name = resource.group_resource().to_string();
         match client.list(&resource, &options).await {
             Ok(_) => {}

@@ -165,12 +165,11 @@ fn arguments_resolve_to_options() {
         (
             &["--emulated-version=kube=1.34", "--feature-gates=AllAlpha=1"],
             with(|options| {
-                options.feature_gates = FeatureGates {
-                    max_unavailable_stateful_set: true,
-                    component_flagz: true,
-                    component_statusz: true,
-                    ..FeatureGates::at(KubeVersion::v1(34)).with_opt_ins()
-                };
+                options.feature_gates = FeatureGates::at(KubeVersion::v1(34))
+                    .with_opt_ins()
+                    .max_unavailable_stateful_set(true)
+                    .component_flagz(true)
+                    .component_statusz(true);
             }),
         ),
         (

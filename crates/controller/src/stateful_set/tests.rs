@@ -72,14 +72,7 @@ fn key() -> ObjectKey {
 }
 
 fn failure() -> SyncOutcome {
-    SyncOutcome {
-        error: Some(UpdateError::Status(ApiError::api(
-            500,
-            "InternalError",
-            "boom",
-        ))),
-        ..SyncOutcome::default()
-    }
+    UpdateError::Status(ApiError::api(500, "InternalError", "boom")).into()
 }
 
 impl Worker {
@@ -137,12 +130,13 @@ async fn successful_sync_resets_the_retry_delay() {
 
 #[tokio::test(start_paused = true)]
 async fn set_is_requeued_when_its_pods_become_available() {
-    let outcome = || SyncOutcome {
-        status: Some(StatefulSetStatus {
+    let outcome = || {
+        let mut outcome = SyncOutcome::default();
+        outcome.status = Some(StatefulSetStatus {
             ready_replicas: 1,
             ..StatefulSetStatus::default()
-        }),
-        ..SyncOutcome::default()
+        });
+        outcome
     };
     let worker = worker(outcome, always_consistent);
     worker.work().await;

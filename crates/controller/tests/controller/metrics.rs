@@ -28,10 +28,7 @@ fn value(registry: &Registry, prefix: &str) -> String {
 async fn controller_exports_set_queue_and_cache_metrics() {
     let registry = Registry::new();
     let metrics = ControllerMetrics::register(&registry, &Options::default()).unwrap();
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default()
-    };
+    let gates = FeatureGates::default().max_unavailable_stateful_set(true);
     let mut world = World::new().await;
     world.create_set("db", 1).await;
     world.create_set("web", 2).await;

@@ -45,11 +45,12 @@ async fn sync_reports_counts_even_if_it_fails() {
     let (fixture, counts) = fixture();
     fixture.add_set(|set| set["spec"]["podManagementPolicy"] = json!("Parallel"));
     let outcome = |max, current, fails: bool| {
-        move || SyncOutcome {
-            max_unavailable: max,
-            unavailable_replicas: current,
-            error: fails.then(|| UpdateError::Status(internal_error())),
-            ..SyncOutcome::default()
+        move || {
+            let mut outcome = SyncOutcome::default();
+            outcome.max_unavailable = max;
+            outcome.unavailable_replicas = current;
+            outcome.error = fails.then(|| UpdateError::Status(internal_error()));
+            outcome
         }
     };
     fixture

@@ -57,10 +57,9 @@ async fn requeue_after(case: Case) -> Option<Duration> {
     let (clock, status) = (Arc::clone(&fixture.clock), case.status);
     let outcome = move || {
         clock.advance(Duration::from_secs(case.core_takes));
-        SyncOutcome {
-            status: status.clone(),
-            ..SyncOutcome::default()
-        }
+        let mut outcome = SyncOutcome::default();
+        outcome.status.clone_from(&status);
+        outcome
     };
     fixture.sync(outcome).await.unwrap().requeue_after
 }

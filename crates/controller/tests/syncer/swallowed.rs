@@ -94,10 +94,7 @@ async fn set_controls_outcome_is_returned() {
     fixture.clock.set(at(7));
     fixture.add_set(|_| {});
     let waiting = || Waiting::PodNotReady("web-0".into());
-    let outcome = move || SyncOutcome {
-        waiting: Some(waiting()),
-        ..SyncOutcome::default()
-    };
+    let outcome = move || SyncOutcome::from(waiting());
     let synced = fixture.sync(outcome).await.unwrap();
     assert_eq!(synced.waiting, Some(waiting()));
     assert_eq!((synced.status, synced.requeue_after), (None, None));
@@ -108,10 +105,10 @@ async fn set_controls_outcome_is_returned() {
 async fn set_controls_error_fails_the_sync_despite_a_status() {
     let fixture = Fixture::default();
     fixture.add_set(|set| set["spec"]["minReadySeconds"] = 5.into());
-    let outcome = || SyncOutcome {
-        status: Some(crate::requeue::status(2, 1)),
-        error: Some(UpdateError::Status(internal_error())),
-        ..SyncOutcome::default()
+    let outcome = || {
+        let mut outcome = SyncOutcome::from(UpdateError::Status(internal_error()));
+        outcome.status = Some(crate::requeue::status(2, 1));
+        outcome
     };
     let error = fixture.sync(outcome).await.unwrap_err();
     assert!(matches!(error, Error::Update(_)));

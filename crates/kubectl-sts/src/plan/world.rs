@@ -99,10 +99,7 @@ fn plane(situation: &Situation<'_>, validates: bool) -> TestControlPlaneBuilder 
 fn gates(situation: &Situation<'_>, changed: &Value) -> FeatureGates {
     let gates = situation.snapshot.gates_of_controller();
     let is_recreate = text(changed, "/spec/updateStrategy/type") == "Recreate";
-    FeatureGates {
-        stateful_set_recreate_strategy: is_recreate && gates.emulation_version >= RECREATE_SINCE,
-        ..gates
-    }
+    gates.stateful_set_recreate_strategy(is_recreate && gates.emulation_version >= RECREATE_SINCE)
 }
 
 /// Makes the change on a copy, and returns the changed set.

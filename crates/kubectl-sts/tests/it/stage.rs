@@ -59,10 +59,7 @@ impl Stage {
             plane.feature_gates(gates)
         };
         let mut stage = Self::with_plane(newer).await;
-        let gates = FeatureGates {
-            stateful_set_recreate_strategy: true,
-            ..FeatureGates::at(KubeVersion::v1(37))
-        };
+        let gates = FeatureGates::at(KubeVersion::v1(37)).stateful_set_recreate_strategy(true);
         stage.start_controller_with(gates);
         stage
     }
@@ -71,10 +68,9 @@ impl Stage {
     /// byte.
     pub(crate) async fn with_controller_of_1_33() -> Self {
         let mut stage = Self::without_controller().await;
-        stage.start_controller_with(FeatureGates {
-            stateful_set_semantic_revision_comparison: false,
-            ..FeatureGates::at(KubeVersion::v1(33))
-        });
+        stage.start_controller_with(
+            FeatureGates::at(KubeVersion::v1(33)).stateful_set_semantic_revision_comparison(false),
+        );
         stage
     }
 

@@ -104,10 +104,7 @@ fn choice_needs_its_gate() {
     let defaults = "paused=true";
     let off = with(&set, defaults, FeatureGates::default());
     assert_eq!(off, OptIns::default());
-    let gates = FeatureGates {
-        stateful_set_repair: true,
-        ..FeatureGates::default()
-    };
+    let gates = FeatureGates::default().stateful_set_repair(true);
     let opt_ins = with(&set, defaults, gates);
     assert!(opt_ins.repair().is_some());
     assert!(!opt_ins.paused);

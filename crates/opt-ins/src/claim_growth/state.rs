@@ -4,6 +4,7 @@ use statefulset_controller_util::claim::{Claim, ClaimPhase};
 
 /// The state of one claim on its way to the wanted size, the gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum ClaimState {
     /// The controller has no right to write claims.
     MissingPermission,

@@ -4,6 +4,7 @@ use super::amounts::QosClass;
 
 /// The reason for which a pod is replaced instead of updated in place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Reason {
     /// The set no longer asks for updates of running pods.
     #[error("the set opted out")]

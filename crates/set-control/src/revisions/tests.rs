@@ -55,10 +55,7 @@ impl StoredRevisions {
         let mut sorted = self.history.revisions.cache().list();
         sort_controller_revisions(&mut sorted);
         let set = set.build();
-        let gates = FeatureGates {
-            stateful_set_semantic_revision_comparison: semantic,
-            ..FeatureGates::default()
-        };
+        let gates = FeatureGates::default().stateful_set_semantic_revision_comparison(semantic);
         get_stateful_set_revisions(&self.history, gates, &set, &sorted).await
     }
 

@@ -38,10 +38,7 @@ fn places(set: &StatefulSet, letters: &str) -> Vec<PodSlot> {
 
 /// The gates of 1.36 with `MaxUnavailableStatefulSet` on or off.
 fn gates(max_unavailable: bool) -> FeatureGates {
-    FeatureGates {
-        max_unavailable_stateful_set: max_unavailable,
-        ..FeatureGates::default()
-    }
+    FeatureGates::default().max_unavailable_stateful_set(max_unavailable)
 }
 
 fn planned(

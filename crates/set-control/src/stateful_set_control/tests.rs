@@ -39,10 +39,7 @@ fn world(set: &Builder<StatefulSet>) -> World {
 }
 
 fn with_max_unavailable(set: &Builder<StatefulSet>) -> World {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default()
-    };
+    let gates = FeatureGates::default().max_unavailable_stateful_set(true);
     with_gates(set, gates)
 }
 

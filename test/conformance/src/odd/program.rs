@@ -82,10 +82,7 @@ impl Program {
     /// Starts the controller with a client of the stage.
     fn over(stage: &Stage, client: RestClient) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(stage.clock().clone());
-        let feature_gates = FeatureGates {
-            max_unavailable_stateful_set: true,
-            ..FeatureGates::default()
-        };
+        let feature_gates = FeatureGates::default().max_unavailable_stateful_set(true);
         let panics = Arc::new(SyncPanics::default());
         let metrics = ControllerMetrics::default().sets(Arc::clone(&panics) as Arc<dyn SetMetrics>);
         let controller = StatefulSetController::builder_with_clients(client.clone(), client)

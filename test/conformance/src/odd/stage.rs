@@ -157,11 +157,9 @@ impl Stage {
     /// in all namespaces if it is empty.
     pub async fn pods_created(&self, namespace: &str, prefix: &str, pods: usize) {
         let client = RestClient::new(self.plane.client());
-        let options = WatchOptions {
-            namespace: namespace.to_owned(),
-            timeout_seconds: 600,
-            ..WatchOptions::default()
-        };
+        let options = WatchOptions::default()
+            .namespace(namespace)
+            .timeout_seconds(600);
         let Ok(mut events) = client.watch(&PODS, &options).await else {
             return std::future::pending().await;
         };

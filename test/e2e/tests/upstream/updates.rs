@@ -185,10 +185,7 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
 
 #[tokio::test(start_paused = true)]
 async fn test_should_perform_rolling_updates_with_max_unavailable() {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default()
-    };
+    let gates = FeatureGates::default().max_unavailable_stateful_set(true);
     let cluster = Cluster::with_gates("max-unavailable", gates).await;
     let mut set = probed(plain("ss-maxunavailable", 5));
     set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"maxUnavailable": 2});

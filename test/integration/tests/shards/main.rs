@@ -166,10 +166,7 @@ async fn each_set_is_served_by_its_shard() {
 async fn sharded_server_sends_only_the_shard() {
     let world = World::start(true, 1).await;
     let shard: Shard = "1/2".parse().expect("a shard");
-    let options = ListOptions {
-        shard_selector: shard.selector(),
-        ..ListOptions::default()
-    };
+    let options = ListOptions::default().shard_selector(shard.selector());
     let found = world.namespaces_of(&STATEFUL_SETS, &options).await;
     assert_eq!(found, of(shard));
 }

@@ -106,10 +106,7 @@ fn skipped_syncs_are_exported_only_since_1_37() {
 /// neither with `OnDelete` nor with an unready pod in an ordered set; upstream's test, which calls
 /// the step directly, sees the gauge there too.
 async fn gauges(set: Builder<StatefulSet>, unavailable: i32) -> [Option<String>; 2] {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default()
-    };
+    let gates = FeatureGates::default().max_unavailable_stateful_set(true);
     let mut world = World::new(set.build(), gates);
     let replicas = usize::try_from(world.set.spec.replicas).unwrap();
     for _ in 0..=replicas {

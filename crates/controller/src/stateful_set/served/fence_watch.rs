@@ -48,14 +48,10 @@ impl FenceWatch {
                 PartKind::Policy => VALIDATING_ADMISSION_POLICIES,
                 PartKind::Binding => VALIDATING_ADMISSION_POLICY_BINDINGS,
             };
-            let config = InformerConfig {
-                selectors: Selectors {
-                    fields: format!("metadata.name={name}"),
-                    ..Selectors::default()
-                },
-                seed: seed.wrapping_add(stream),
-                ..InformerConfig::default()
-            };
+            let named = Selectors::default().fields(format!("metadata.name={name}"));
+            let config = InformerConfig::default()
+                .selectors(named)
+                .seed(seed.wrapping_add(stream));
             let mut informer = Informer::new(client.clone(), resource, &config);
             informer.add_handler(Arc::new(PartHandler(Arc::clone(&changed))));
             (kind, name, informer)

@@ -39,14 +39,9 @@ pub(super) struct LabelWatch {
 
 impl LabelWatch {
     pub(super) fn new(client: &RestClient, selector: &NamespaceSelector, seed: u64) -> Self {
-        let config = InformerConfig {
-            selectors: Selectors {
-                labels: selector.to_string(),
-                ..Selectors::default()
-            },
-            seed: seed.wrapping_add(10),
-            ..InformerConfig::default()
-        };
+        let config = InformerConfig::default()
+            .selectors(Selectors::default().labels(selector.to_string()))
+            .seed(seed.wrapping_add(10));
         let mut informer = Informer::new(client.clone(), NAMESPACES, &config);
         let (sender, new) = mpsc::unbounded_channel();
         informer.add_handler(Arc::new(LabelHandler {

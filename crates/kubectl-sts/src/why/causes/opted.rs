@@ -61,7 +61,6 @@ pub(in crate::why) fn waiting(case: Case<'_>, wait: &Wait) -> Finding {
     let text = wait.to_string();
     match wait {
         Wait::BlockingPodReplaced(_) => Finding::waiting(Cause::Repair.name(), text),
-        Wait::RestartedForClaim(_) => Finding::waiting(Cause::InProgress.name(), text),
         Wait::EvictionRefused { .. } => Finding::stuck(Cause::EvictionRefused.name(), text),
         Wait::InPlaceUpdate(pod) => {
             let finding = Finding::waiting(Cause::InPlaceUpdate.name(), text);
@@ -82,6 +81,8 @@ pub(in crate::why) fn waiting(case: Case<'_>, wait: &Wait) -> Finding {
                 None => finding.but("change or remove the label or annotation to lift the gate"),
             }
         }
+        // Restarts for claims, and reasons of later releases: their text explains them.
+        _ => Finding::waiting(Cause::InProgress.name(), text),
     }
 }
 

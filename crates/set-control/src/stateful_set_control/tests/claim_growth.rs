@@ -135,10 +135,9 @@ async fn claims_grow_one_after_the_other_from_the_largest_ordinal() {
 
 #[tokio::test]
 async fn claims_of_as_many_pods_as_may_be_unavailable_grow_at_once() {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default().with_opt_ins()
-    };
+    let gates = FeatureGates::default()
+        .with_opt_ins()
+        .max_unavailable_stateful_set(true);
     let set = grown("data=3Gi").max_unavailable(2);
     let mut world = settled_with(&set, gates).await;
     world.step().await;

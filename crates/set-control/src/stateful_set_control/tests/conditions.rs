@@ -263,10 +263,9 @@ async fn invalid_annotation_is_told_once() {
 
 #[tokio::test]
 async fn recreate_keeps_the_condition_of_the_reference() {
-    let gates = FeatureGates {
-        stateful_set_recreate_strategy: true,
-        ..FeatureGates::at(statefulset_client::feature_gates::KubeVersion::v1(37)).with_opt_ins()
-    };
+    let gates = FeatureGates::at(statefulset_client::feature_gates::KubeVersion::v1(37))
+        .with_opt_ins()
+        .stateful_set_recreate_strategy(true);
     let set = watched(web()).with("spec.updateStrategy", json!({"type": "Recreate"}));
     let mut world = with_gates(&set, gates);
     world.settle().await;

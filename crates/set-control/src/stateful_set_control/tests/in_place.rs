@@ -390,10 +390,9 @@ fn in_pairs(cpu: &str) -> Builder<StatefulSet> {
 
 /// A settled world whose set then asks for other cores, for two pods at a time.
 async fn resized_in_pairs() -> World {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default().with_opt_ins()
-    };
+    let gates = FeatureGates::default()
+        .with_opt_ins()
+        .max_unavailable_stateful_set(true);
     let mut world = running_with(&in_pairs("1"), gates).await;
     world.apply(&in_pairs("2").generation(2));
     world

@@ -30,10 +30,9 @@ fn lift(world: &World, pod: &str) {
 
 /// Gates with which updates have a budget of several pods.
 fn with_budget() -> FeatureGates {
-    FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default().with_opt_ins()
-    }
+    FeatureGates::default()
+        .with_opt_ins()
+        .max_unavailable_stateful_set(true)
 }
 
 fn held(pod: &str) -> Option<Waiting> {
@@ -344,10 +343,9 @@ async fn failed_withdrawal_stops_no_creation() {
 
 /// Gates with the strategy `Recreate`.
 fn with_recreate() -> FeatureGates {
-    FeatureGates {
-        stateful_set_recreate_strategy: true,
-        ..FeatureGates::at(statefulset_client::feature_gates::KubeVersion::v1(37)).with_opt_ins()
-    }
+    FeatureGates::at(statefulset_client::feature_gates::KubeVersion::v1(37))
+        .with_opt_ins()
+        .stateful_set_recreate_strategy(true)
 }
 
 #[tokio::test]

@@ -266,10 +266,9 @@ async fn no_other_pod_is_replaced_while_an_updated_one_is_unavailable() {
 
 #[tokio::test]
 async fn parallel_set_replaces_pods_that_use_up_the_budget() {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default().with_opt_ins()
-    };
+    let gates = FeatureGates::default()
+        .with_opt_ins()
+        .max_unavailable_stateful_set(true);
     let set = repaired(web().parallel().max_unavailable(2), "delete");
     let mut world = with_gates(&set, gates);
     world.settle().await;

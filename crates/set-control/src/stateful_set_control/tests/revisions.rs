@@ -106,10 +106,7 @@ async fn new_revision_is_not_truncated() {
 #[tokio::test]
 async fn gate_reuses_a_semantically_equal_revision() {
     for gate in [true, false] {
-        let gates = FeatureGates {
-            stateful_set_semantic_revision_comparison: gate,
-            ..FeatureGates::default()
-        };
+        let gates = FeatureGates::default().stateful_set_semantic_revision_comparison(gate);
         let mut world = with_gates(&web(), gates);
         let recorded = RevisionData::new(&world.set.spec.template).unwrap();
         let mut recorded: Value = serde_json::from_str(recorded.recorded()).unwrap();

@@ -168,10 +168,7 @@ async fn takes_the_last(set: impl Fn() -> StatefulSet, revisions: &[Server], tim
 /// True if the update revision of the older server's set was created, given these revisions.
 async fn creates_for_older_set(semantic: bool, revisions: &[Arc<ControllerRevision>]) -> bool {
     let (set, history) = (V1_33.set(), FakeHistory::default());
-    let gates = FeatureGates {
-        stateful_set_semantic_revision_comparison: semantic,
-        ..FeatureGates::default()
-    };
+    let gates = FeatureGates::default().stateful_set_semantic_revision_comparison(semantic);
     let found = get_stateful_set_revisions(&history, gates, &set, revisions);
     let update = found.await.unwrap().update;
     let created = history.tracker.requests(Call::CreateRevision) == 1;

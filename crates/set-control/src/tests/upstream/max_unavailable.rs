@@ -19,10 +19,7 @@ use crate::rolling_update::{
 
 /// Returns worlds with the gate `MaxUnavailableStatefulSet`.
 fn gated(set: Builder<StatefulSet>) -> impl Iterator<Item = World> {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default()
-    };
+    let gates = FeatureGates::default().max_unavailable_stateful_set(true);
     walks_with(gates, set)
 }
 
