@@ -71,10 +71,7 @@ fn over_tls(
         .enable_all()
         .build()
         .unwrap();
-    let config = ServerConfig {
-        tokens,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().tokens(tokens);
     let plane = TestControlPlane::builder()
         .server_config(config)
         .listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));

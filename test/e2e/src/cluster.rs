@@ -4,7 +4,7 @@
 use integration::World;
 use integration::space::{NODES, Patch, SERVICES, Space};
 use integration::stateful_sets::name;
-use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
+use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig};
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
@@ -53,10 +53,7 @@ impl Cluster {
 
     /// Like [`Cluster::start`], with these feature gates.
     pub async fn with_gates(namespace: &str, gates: FeatureGates) -> Self {
-        let actors = ActorsConfig {
-            kubelet: Some(KubeletConfig::new(behaviour())),
-            ..ActorsConfig::all()
-        };
+        let actors = ActorsConfig::all().kubelet(KubeletConfig::new(behaviour()));
         let world = World::with_nodes(actors, gates).await;
         let space = world.namespace(namespace).await;
         space.create(&SERVICES, &headless_service()).await;
@@ -157,10 +154,7 @@ impl Cluster {
 
     /// Makes the containers of a pod exit with code 1 when stopped.
     pub async fn fail_on_stop(&self, pod: &str) {
-        let failing = PodBehaviour {
-            stop_exit_code: 1,
-            ..behaviour()
-        };
+        let failing = behaviour().stop_exit_code(1);
         let pods = self.world.pods();
         pods.behave(self.space.name(), pod, failing).await;
     }

@@ -69,10 +69,7 @@ impl NodeCluster {
     }
 
     async fn start_server(pods: PodBehaviour, unknown_fields: UnknownFields) -> Self {
-        let actors = ActorsConfig {
-            kubelet: Some(KubeletConfig::new(pods)),
-            ..ActorsConfig::all()
-        };
+        let actors = ActorsConfig::all().kubelet(KubeletConfig::new(pods));
         let (server, clock, turn) = server::start(actors, unknown_fields).await;
         let client = RestClient::new(server.client());
         Self {

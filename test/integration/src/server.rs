@@ -53,12 +53,10 @@ pub async fn start(
     let cluster = TestCluster::builder()
         .actors(actors)
         .embedded(|plane| {
-            let gates = ServerGates {
-                max_unavailable_stateful_set: true,
+            let gates = ServerGates::default()
+                .max_unavailable_stateful_set(true)
                 // Only the embedded server has this gate of 1.37.
-                stateful_set_recreate_strategy: Some(true),
-                ..ServerGates::default()
-            };
+                .stateful_set_recreate_strategy(true);
             let plane = plane.clock(plane_clock).unknown_fields(unknown_fields);
             plane.feature_gates(gates)
         })

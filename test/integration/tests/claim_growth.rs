@@ -41,14 +41,9 @@ impl Cluster {
     async fn start(class: Value) -> Self {
         let clock = TokioClock::starting_at("2026-03-01T12:00:00Z".parse().expect("a time"));
         let pods = PodBehaviour::with_delays(Duration::from_secs(1));
-        let actors = ActorsConfig {
-            kubelet: Some(KubeletConfig::new(pods)),
-            volume_binder: Some(VolumeBinderConfig {
-                expansion_delay: EXPANSION.into(),
-                ..VolumeBinderConfig::default()
-            }),
-            ..ActorsConfig::all()
-        };
+        let actors = ActorsConfig::all()
+            .kubelet(KubeletConfig::new(pods))
+            .volume_binder(VolumeBinderConfig::default().expansion_delay(EXPANSION));
         let plane = TestControlPlane::builder()
             .clock(Arc::new(clock.clone()))
             .actors(actors)

@@ -31,10 +31,7 @@ fn gates() -> FeatureGates {
 
 /// Nodes that take two seconds for a resize.
 fn nodes() -> PodBehaviour {
-    PodBehaviour {
-        resize_delay: Duration::from_secs(2).into(),
-        ..PodBehaviour::default()
-    }
+    PodBehaviour::default().resize_delay(Duration::from_secs(2))
 }
 
 /// Starts a cluster with a set of three settled pods.

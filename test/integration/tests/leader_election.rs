@@ -88,11 +88,9 @@ struct Instance {
 
 impl ElectionCluster {
     async fn start() -> Self {
-        let pods = PodBehaviour {
-            start_delay: POD_DELAY.into(),
-            ready_delay: POD_DELAY.into(),
-            ..PodBehaviour::default()
-        };
+        let pods = PodBehaviour::default()
+            .start_delay(POD_DELAY)
+            .ready_delay(POD_DELAY);
         let cluster = NodeCluster::start_without_controller(pods).await;
         grant_lease(cluster.plane()).await;
         Self {

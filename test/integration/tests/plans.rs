@@ -189,10 +189,7 @@ fn comparable(case: &Case, mut lines: Vec<String>) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn controller_writes_match_the_plan() {
     let pods = PodBehaviour::with_delays(STEP);
-    let actors = ActorsConfig {
-        kubelet: Some(KubeletConfig::new(pods)),
-        ..ActorsConfig::all()
-    };
+    let actors = ActorsConfig::all().kubelet(KubeletConfig::new(pods));
     let mut world = World::nodes(actors).await;
     let writes = Writes::default();
     world.start_controller(writes.recorded(world.controller_client()));

@@ -71,19 +71,16 @@ impl World {
     ) -> (Self, mpsc::UnboundedReceiver<Signal>) {
         let bad_images = Arc::new(AtomicBool::new(true));
         let clock = TokioClock::starting_at(BEGIN.parse().unwrap_or_default());
+        let gates = ServerGates::default().max_unavailable_stateful_set(settings.max_unavailable);
+        let config = ServerConfig::default()
+            .log_window(LOG_WINDOW)
+            .audit_limit(LOG_WINDOW)
+            .audit_bodies_max(0)
+            .bookmark_interval(Duration::from_secs(settings.bookmarks))
+            .seed(seed::derived(seed, "server"))
+            .feature_gates(gates);
         let plane = TestControlPlane::builder()
-            .server_config(ServerConfig {
-                log_window: LOG_WINDOW,
-                audit_limit: LOG_WINDOW,
-                audit_bodies_max: 0,
-                bookmark_interval: Duration::from_secs(settings.bookmarks),
-                seed: seed::derived(seed, "server"),
-                feature_gates: ServerGates {
-                    max_unavailable_stateful_set: settings.max_unavailable,
-                    ..ServerGates::default()
-                },
-                ..ServerConfig::default()
-            })
+            .server_config(config)
             .actors(pods::actors(&settings, &bad_images))
             .clock(Arc::new(clock.clone()))
             .start()

@@ -41,10 +41,7 @@ impl Stage {
     pub(crate) async fn led_by(leader: impl FnOnce(kube::Client) -> RestClient) -> Self {
         let clock = TokioClock::starting_at(BEGIN.parse().unwrap());
         let pods = PodBehaviour::with_delays(STEP);
-        let actors = ActorsConfig {
-            kubelet: Some(KubeletConfig::new(pods)),
-            ..ActorsConfig::all()
-        };
+        let actors = ActorsConfig::all().kubelet(KubeletConfig::new(pods));
         let plane = TestControlPlane::builder()
             .clock(Arc::new(clock.clone()))
             .actors(actors)

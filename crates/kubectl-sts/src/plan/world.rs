@@ -77,20 +77,15 @@ impl<'a> Start<'a> {
 /// The copy keeps fields that are unknown to it, and may store objects without validation: another
 /// server accepts them.
 fn plane(situation: &Situation<'_>, validates: bool) -> TestControlPlaneBuilder {
-    let config = ServerConfig {
-        unknown_fields: UnknownFields::Keep,
-        validates,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default()
+        .unknown_fields(UnknownFields::Keep)
+        .validates(validates);
     let builder = TestControlPlane::builder().server_config(config).seed(SEED);
     if situation.snapshot.gates.emulation_version < RECREATE_SINCE {
         return builder;
     }
     let version = EmulatedVersion::V1_37;
-    let gates = ServerGates {
-        stateful_set_recreate_strategy: Some(true),
-        ..ServerGates::at(version)
-    };
+    let gates = ServerGates::at(version).stateful_set_recreate_strategy(true);
     builder.emulated_version(version).feature_gates(gates)
 }
 

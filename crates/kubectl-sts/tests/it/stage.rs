@@ -50,10 +50,7 @@ impl Stage {
     /// Starts a cluster of 1.37 with the strategy `Recreate`, and a controller.
     pub(crate) async fn with_recreate() -> Self {
         let version = EmulatedVersion::V1_37;
-        let gates = ServerGates {
-            stateful_set_recreate_strategy: Some(true),
-            ..ServerGates::at(version)
-        };
+        let gates = ServerGates::at(version).stateful_set_recreate_strategy(true);
         let newer = |plane: TestControlPlaneBuilder| {
             let plane = plane.emulated_version(version);
             plane.feature_gates(gates)
@@ -107,11 +104,9 @@ impl Stage {
     ) -> Self {
         let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
         let pods = PodBehaviour::with_delays(STEP);
-        let actors = ActorsConfig {
-            kubelet: Some(KubeletConfig::new(pods)),
-            events: true,
-            ..ActorsConfig::all()
-        };
+        let actors = ActorsConfig::all()
+            .kubelet(KubeletConfig::new(pods))
+            .events(true);
         let plane = TestControlPlane::builder()
             .clock(Arc::new(clock.clone()))
             .actors(actors);

@@ -59,6 +59,7 @@ impl Handles {
 /// A request that the API server refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {code} {message}")]
+#[non_exhaustive]
 pub struct ActionError {
     /// The attempted action with its object.
     pub action: String,

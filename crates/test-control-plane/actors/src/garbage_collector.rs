@@ -15,6 +15,7 @@ use futures::FutureExt;
 use http::Method;
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::object::{Draft, FOREGROUND, Key, ORPHAN, Object};
+use kube_test_control_plane_api::setters;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 
@@ -24,9 +25,17 @@ use references::Owner;
 
 /// Settings of the garbage collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GarbageCollectorConfig {
     /// Delay between a write and the collector's reaction. Upstream takes around a second.
     pub delay: Duration,
+}
+
+impl GarbageCollectorConfig {
+    setters! {
+        /// Sets the delay between a write and the collector's reaction.
+        delay: Duration,
+    }
 }
 
 /// The garbage collector.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use kube_test_control_plane_api::object::MetadataRef;
+use kube_test_control_plane_api::setters;
 
 /// A text pattern in which each `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +46,22 @@ impl From<&str> for Pattern {
     }
 }
 
+impl From<&String> for Pattern {
+    fn from(pattern: &String) -> Self {
+        Self::new(pattern)
+    }
+}
+
+impl From<String> for Pattern {
+    fn from(pattern: String) -> Self {
+        Self(pattern)
+    }
+}
+
 /// Selects the pods of a rule. An unset field matches every pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PodMatcher {
     /// Their namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +92,25 @@ pub struct PodMatcher {
 }
 
 impl PodMatcher {
+    setters! {
+        /// Selects pods of this namespace.
+        namespace: into Pattern,
+        /// Selects pods with this name.
+        name: into Pattern,
+        /// Selects pods with these labels.
+        labels: pairs String => String,
+        /// Selects pods of this stateful set.
+        set: into Pattern,
+        /// Selects pods with these ordinals.
+        ordinals: each u64,
+        /// Selects pods of this revision.
+        revision: into Pattern,
+        /// Selects pods with this image.
+        image: into Pattern,
+        /// Selects only the first pods with each name.
+        first: into Option<u32>,
+    }
+
     /// Reports whether the rule matches a pod, the `nth` with its name, counted from 1.
     pub fn matches(&self, pod: &Value, nth: u32) -> bool {
         let metadata = MetadataRef(pod.get("metadata"));

@@ -15,6 +15,7 @@ use futures::FutureExt;
 use http::Method;
 use kube_test_control_plane_api::kinds::{self, Kind, Trait};
 use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_api::setters;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 
@@ -30,9 +31,17 @@ const CONTENT_FINALIZER: &str = "kubernetes";
 
 /// Settings of the namespace controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NamespaceControllerConfig {
     /// Delay between the deletion of a namespace and of its content. Upstream waits 5 seconds.
     pub delay: Duration,
+}
+
+impl NamespaceControllerConfig {
+    setters! {
+        /// Sets the delay between the deletion of a namespace and of its content.
+        delay: Duration,
+    }
 }
 
 /// Number of objects in a namespace.

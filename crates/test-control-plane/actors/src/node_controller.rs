@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use kube_test_control_plane_api::members::list_at;
 use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_api::setters;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -21,6 +22,7 @@ use eviction::Evictions;
 
 /// Settings of the node controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeControllerConfig {
     /// Time until a silent node becomes unreachable.
     pub grace: Duration,
@@ -31,6 +33,13 @@ impl Default for NodeControllerConfig {
         Self {
             grace: Duration::from_secs(50),
         }
+    }
+}
+
+impl NodeControllerConfig {
+    setters! {
+        /// Sets the time until a silent node becomes unreachable.
+        grace: Duration,
     }
 }
 

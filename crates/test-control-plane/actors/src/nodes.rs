@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use http::Method;
 use kube_test_control_plane_api::members::{list_at, text};
 use kube_test_control_plane_api::object::Key;
+use kube_test_control_plane_api::setters;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -23,6 +24,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// The simulated nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
+#[non_exhaustive]
 pub struct NodesConfig {
     /// The nodes.
     pub nodes: Vec<NodeConfig>,
@@ -31,6 +33,7 @@ pub struct NodesConfig {
 /// A node as its kubelet registers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct NodeConfig {
     /// Its name.
     pub name: String,
@@ -46,6 +49,7 @@ pub struct NodeConfig {
 /// A taint of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct NodeTaint {
     /// Its key.
     pub key: String,
@@ -53,6 +57,17 @@ pub struct NodeTaint {
     pub value: String,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     pub effect: String,
+}
+
+impl NodeTaint {
+    setters! {
+        /// Sets the key.
+        key: into String,
+        /// Sets the value.
+        value: into String,
+        /// Sets the effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+        effect: into String,
+    }
 }
 
 impl Default for NodesConfig {
@@ -69,6 +84,11 @@ impl NodesConfig {
         Self {
             nodes: nodes.collect(),
         }
+    }
+
+    setters! {
+        /// Sets the nodes.
+        nodes: each NodeConfig,
     }
 
     /// Sets each node's amount of a resource, such as `pods` or `cpu`.
@@ -107,6 +127,17 @@ impl NodeConfig {
             taints: Vec::new(),
             allocatable: BTreeMap::new(),
         }
+    }
+
+    setters! {
+        /// Sets the name.
+        name: into String,
+        /// Sets the additional labels, such as `topology.kubernetes.io/zone`.
+        labels: pairs String => String,
+        /// Sets the taints.
+        taints: each NodeTaint,
+        /// Sets the allocatable resources, such as `cpu: 4` or `nvidia.com/gpu: 1`.
+        allocatable: pairs String => String,
     }
 
     /// Returns the node as its kubelet of this version registers it; `i` determines its address.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_api::setters;
 use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ use super::runner::{Actor, Agenda, Work};
 
 /// Settings of the pod garbage collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PodCollectorConfig {
     /// Time between a node's deletion and the deletion of its pods.
     pub quarantine: Duration,
@@ -36,6 +38,17 @@ impl Default for PodCollectorConfig {
             delay: Duration::from_secs(20),
             terminated_pods: 12_500,
         }
+    }
+}
+
+impl PodCollectorConfig {
+    setters! {
+        /// Sets the time between a node's deletion and the deletion of its pods.
+        quarantine: Duration,
+        /// Sets the delay of the other deletions.
+        delay: Duration,
+        /// Sets the limit of finished pods; 0 means no limit.
+        terminated_pods: usize,
     }
 }
 

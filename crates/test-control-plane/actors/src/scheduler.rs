@@ -14,6 +14,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use http::Method;
 use kube_test_control_plane_api::object::{Key, MetadataRef, Needs, Object};
+use kube_test_control_plane_api::setters;
+use kube_test_control_plane_server::faults::Delay;
 use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde::{Deserialize, Serialize};
@@ -28,7 +30,6 @@ use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use super::seeded_rng::SeededRng;
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use cache::Cache;
-use kube_test_control_plane_server::faults::Delay;
 use pod_context::PodContext;
 use verdict::{Reasons, Verdict};
 
@@ -49,11 +50,21 @@ const REPORTER: &str = "default-scheduler";
 /// resources, volume limits per node, and priorities: it never preempts pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SchedulerConfig {
     /// Delay between the creation of a pod and its binding.
     pub bind_delay: Delay,
     /// Pods that are unschedulable until they are released.
     pub hold: Vec<PodMatcher>,
+}
+
+impl SchedulerConfig {
+    setters! {
+        /// Sets the delay between the creation of a pod and its binding.
+        bind_delay: into Delay,
+        /// Sets the pods that are unschedulable until they are released.
+        hold: each PodMatcher,
+    }
 }
 
 /// A test's order to the scheduler.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kube_test_control_plane_api::setters;
 use tokio::task::JoinSet;
 
 use crate::client::ActorClient;
@@ -26,6 +27,7 @@ use crate::volume_binder::{VolumeBinder, VolumeBinderConfig};
 
 /// The enabled actors and their settings.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ActorsConfig {
     /// The nodes to register if pods are run or scheduled.
     pub nodes: NodesConfig,
@@ -101,6 +103,33 @@ impl ActorsConfig {
             garbage_collector: Some(GarbageCollectorConfig::default()),
             namespace_controller: Some(NamespaceControllerConfig::default()),
         }
+    }
+
+    setters! {
+        /// Sets the nodes to register if pods are run or scheduled.
+        nodes: NodesConfig,
+        /// Enables the events of kubelet and scheduler.
+        events: bool,
+        /// Sets or disables the kubelet, which runs pods.
+        kubelet: into Option<KubeletConfig>,
+        /// Sets or disables the scheduler, which assigns pods to nodes.
+        scheduler: into Option<SchedulerConfig>,
+        /// Sets or disables the node controller.
+        node_controller: into Option<NodeControllerConfig>,
+        /// Sets or disables the pod garbage collector.
+        pod_collector: into Option<PodCollectorConfig>,
+        /// Enables the disruption controller.
+        disruption_controller: bool,
+        /// Enables the warnings about validating policies.
+        policy_status_controller: bool,
+        /// Sets the workload controllers.
+        controllers: each Controller,
+        /// Sets or disables the volume binder.
+        volume_binder: into Option<VolumeBinderConfig>,
+        /// Sets or disables the garbage collector.
+        garbage_collector: into Option<GarbageCollectorConfig>,
+        /// Sets or disables the namespace controller.
+        namespace_controller: into Option<NamespaceControllerConfig>,
     }
 }
 

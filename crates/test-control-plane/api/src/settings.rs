@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use kube_apimachinery::schema::Version;
 
+use crate::setters;
+
 /// The treatment of members outside the schema of the emulated version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownFields {
@@ -35,6 +37,7 @@ impl FromStr for UnknownFields {
 ///
 /// Upstream: `features.kubeFeatures`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServerGates {
     /// `MaxUnavailableStatefulSet` (off in 1.36, on since 1.37) enables
     /// `spec.updateStrategy.rollingUpdate.maxUnavailable` of stateful sets. Without the gate the
@@ -104,6 +107,7 @@ impl EmulatedVersion {
 
 /// A reason why a list of feature gates is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FeatureGateError {
     /// An entry without `=`.
     #[error("missing bool value for {0}")]
@@ -126,6 +130,15 @@ impl FromStr for ServerGates {
 }
 
 impl ServerGates {
+    setters! {
+        /// Sets `MaxUnavailableStatefulSet`.
+        max_unavailable_stateful_set: bool,
+        /// Sets `StatefulSetRecreateStrategy`; `None` for versions without the gate.
+        stateful_set_recreate_strategy: into Option<bool>,
+        /// Sets `ShardedListAndWatch`.
+        sharded_list_and_watch: bool,
+    }
+
     /// Returns a version's defaults.
     pub fn at(version: EmulatedVersion) -> Self {
         Self {

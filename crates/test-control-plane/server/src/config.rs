@@ -5,6 +5,7 @@ mod service_range;
 use std::time::Duration;
 
 use crate::auth::{Authorization, Tokens};
+use kube_test_control_plane_api::setters;
 pub use kube_test_control_plane_api::settings::{
     EmulatedVersion, EmulatedVersionError, FeatureGateError, ServerGates, UnknownFields,
     UnknownFieldsError,
@@ -13,6 +14,7 @@ pub use service_range::{ServiceRange, ServiceRangeError};
 
 /// Configuration of the server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerConfig {
     /// Handling of fields that are missing in the schema of the emulated version.
     pub unknown_fields: UnknownFields,
@@ -64,5 +66,36 @@ impl Default for ServerConfig {
             tokens: Tokens::default(),
             authorization: Authorization::default(),
         }
+    }
+}
+
+impl ServerConfig {
+    setters! {
+        /// Sets the handling of fields that are missing in the schema.
+        unknown_fields: UnknownFields,
+        /// Sets the version of the schema. Its features need [`Self::feature_gates`].
+        emulated_version: EmulatedVersion,
+        /// Sets the enabled features.
+        feature_gates: ServerGates,
+        /// Enables the validation of writes.
+        validates: bool,
+        /// Sets the network from which services get their addresses.
+        service_cluster_ip_range: ServiceRange,
+        /// Enables the admission of pods by their service account.
+        service_account_admission: bool,
+        /// Sets the number of events kept for watches and old lists.
+        log_window: usize,
+        /// Sets the number of requests kept by the audit log.
+        audit_limit: usize,
+        /// Sets the limit of the request bodies kept by the audit log, in bytes.
+        audit_bodies_max: usize,
+        /// Sets the interval of bookmarks.
+        bookmark_interval: Duration,
+        /// Sets the seed of uids, generated names and watch timeouts.
+        seed: u64,
+        /// Sets the static bearer tokens.
+        tokens: Tokens,
+        /// Sets the authorization modes.
+        authorization: Authorization,
     }
 }

@@ -10,13 +10,13 @@ use kube_test_control_plane::actors::{KubeletConfig, Outcome, PodBehaviour};
 use serde_json::json;
 
 fn slow() -> KubeletConfig {
-    KubeletConfig::new(PodBehaviour {
-        start_delay: Duration::from_secs(2).into(),
-        ready_delay: Duration::from_secs(3).into(),
-        stop_delay: Duration::from_secs(5).into(),
-        outcome: Outcome::Ready,
-        ..PodBehaviour::default()
-    })
+    KubeletConfig::new(
+        PodBehaviour::default()
+            .start_delay(Duration::from_secs(2))
+            .ready_delay(Duration::from_secs(3))
+            .stop_delay(Duration::from_secs(5))
+            .outcome(Outcome::Ready),
+    )
 }
 
 #[tokio::test(start_paused = true)]

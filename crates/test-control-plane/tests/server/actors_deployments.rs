@@ -114,11 +114,7 @@ async fn deployment_becomes_available_and_scales() {
 
 #[tokio::test(start_paused = true)]
 async fn rolling_update_keeps_its_bounds() {
-    let plane = plane(PodBehaviour {
-        ready_delay: Duration::from_secs(3).into(),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let plane = plane(PodBehaviour::default().ready_delay(Duration::from_secs(3))).await;
     let rolling = json!({"maxSurge": 1, "maxUnavailable": 1});
     let strategy = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
     plane.create(DEPLOYMENTS, &deployment(5, &strategy)).await;
@@ -175,11 +171,7 @@ async fn rolling_update_keeps_its_bounds() {
 
 #[tokio::test(start_paused = true)]
 async fn recreate_stops_the_old_pods_first() {
-    let plane = plane(PodBehaviour {
-        stop_delay: Duration::from_secs(5).into(),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let plane = plane(PodBehaviour::default().stop_delay(Duration::from_secs(5))).await;
     plane
         .create(DEPLOYMENTS, &deployment(3, &json!({"type": "Recreate"})))
         .await;
@@ -203,20 +195,10 @@ async fn recreate_stops_the_old_pods_first() {
 
 #[tokio::test(start_paused = true)]
 async fn stuck_rollout_exceeds_its_deadline() {
-    let bad = PodMatcher {
-        image: Some("*:bad".into()),
-        ..PodMatcher::default()
-    };
-    let never = PodBehaviour {
-        outcome: Outcome::NeverReady,
-        ..PodBehaviour::default()
-    };
+    let bad = PodMatcher::default().image("*:bad");
+    let never = PodBehaviour::default().outcome(Outcome::NeverReady);
     let mut kubelet = KubeletConfig::new(PodBehaviour::default());
-    kubelet.rules = vec![PodRule {
-        pods: bad,
-        behaviour: never,
-        weight: 0,
-    }];
+    kubelet.rules = vec![PodRule::default().pods(bad).behaviour(never)];
     let builder = TestControlPlane::builder().kubelet(kubelet).all_actors();
     let plane = Plane::new(builder.start().await);
     let mut web = deployment(2, &json!({}));

@@ -13,26 +13,17 @@ use serde_json::json;
 /// evictions and deletions of pods.
 async fn history(seed: u64) -> Vec<String> {
     let range = |from, to| Delay::between(Duration::from_millis(from), Duration::from_millis(to));
-    let behaviour = PodBehaviour {
-        start_delay: range(0, 3000),
-        ready_delay: range(100, 9000),
-        stop_delay: range(0, 60_000),
-        crash: Some(Crash {
-            after: range(1000, 60_000),
-            times: Some(4),
-            ..Crash::default()
-        }),
-        flap: Some(Flap {
-            ready_for: range(1000, 20_000),
-            unready_for: range(500, 5000),
-            times: None,
-        }),
-        ..PodBehaviour::default()
-    };
-    let actors = ActorsConfig {
-        kubelet: Some(KubeletConfig::new(behaviour)),
-        ..ActorsConfig::all()
-    };
+    let behaviour = PodBehaviour::default()
+        .start_delay(range(0, 3000))
+        .ready_delay(range(100, 9000))
+        .stop_delay(range(0, 60_000))
+        .crash(Crash::default().after(range(1000, 60_000)).times(4))
+        .flap(
+            Flap::default()
+                .ready_for(range(1000, 20_000))
+                .unready_for(range(500, 5000)),
+        );
+    let actors = ActorsConfig::all().kubelet(KubeletConfig::new(behaviour));
     let builder = TestControlPlane::builder().seed(seed).actors(actors);
     let plane = Plane::new(builder.start().await);
     let path = "/api/v1/namespaces/default/pods";
@@ -85,11 +76,9 @@ async fn same_seed_gives_the_same_history() {
 /// Returns the time that each pod took to become ready, after some other objects were created.
 async fn times(others: usize) -> Vec<Duration> {
     let range = Delay::between(Duration::ZERO, Duration::from_secs(3600));
-    let behaviour = PodBehaviour {
-        start_delay: range,
-        ready_delay: range,
-        ..PodBehaviour::default()
-    };
+    let behaviour = PodBehaviour::default()
+        .start_delay(range)
+        .ready_delay(range);
     let builder = TestControlPlane::builder().seed(7);
     let plane = builder.kubelet(KubeletConfig::new(behaviour)).start().await;
     let plane = Plane::new(plane);

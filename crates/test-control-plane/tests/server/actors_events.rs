@@ -99,11 +99,7 @@ async fn events_cover_a_pods_life() {
 
 #[tokio::test(start_paused = true)]
 async fn repeated_events_are_counted() {
-    let plane = plane(PodBehaviour {
-        crash: Some(Crash::default()),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let plane = plane(PodBehaviour::default().crash(Crash::default())).await;
     plane.create(PODS, &pod("p")).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     let lines = lines(&plane).await;
@@ -118,14 +114,10 @@ async fn repeated_events_are_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn slow_image_pulls_are_reported() {
-    let plane = plane(PodBehaviour {
-        image_pull_failure: Some(ImagePullFailure {
-            times: Some(1),
-            message: Some("no such host".to_owned()),
-            ..ImagePullFailure::default()
-        }),
-        ..PodBehaviour::default()
-    })
+    let plane = plane(
+        PodBehaviour::default()
+            .image_pull_failure(ImagePullFailure::default().times(1).message("no such host")),
+    )
     .await;
     plane.create(PODS, &pod("p")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;

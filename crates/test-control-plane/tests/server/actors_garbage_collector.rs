@@ -268,9 +268,7 @@ async fn deletions_have_preconditions() {
 
 #[tokio::test(start_paused = true)]
 async fn collection_can_be_delayed() {
-    let config = GarbageCollectorConfig {
-        delay: Duration::from_secs(20),
-    };
+    let config = GarbageCollectorConfig::default().delay(Duration::from_secs(20));
     let builder = TestControlPlane::builder();
     let builder = builder.configure_actors(|actors| actors.garbage_collector = Some(config));
     let plane = Plane::new(builder.start().await);

@@ -16,11 +16,11 @@ const WORK: &str = "/apis/batch/v1/namespaces/default/jobs/work";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
 async fn plane(outcome: Outcome) -> Plane {
-    let kubelet = KubeletConfig::new(PodBehaviour {
-        outcome,
-        ready_delay: Duration::from_secs(4).into(),
-        ..PodBehaviour::default()
-    });
+    let kubelet = KubeletConfig::new(
+        PodBehaviour::default()
+            .outcome(outcome)
+            .ready_delay(Duration::from_secs(4)),
+    );
     let builder = TestControlPlane::builder().kubelet(kubelet).all_actors();
     Plane::new(builder.start().await)
 }

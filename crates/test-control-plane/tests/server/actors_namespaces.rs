@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 const NAMESPACE: &str = "/api/v1/namespaces/n";
 
 fn slow() -> KubeletConfig {
-    KubeletConfig::new(PodBehaviour {
-        stop_delay: Duration::from_secs(5).into(),
-        outcome: Outcome::Ready,
-        ..PodBehaviour::default()
-    })
+    KubeletConfig::new(
+        PodBehaviour::default()
+            .stop_delay(Duration::from_secs(5))
+            .outcome(Outcome::Ready),
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,9 +165,7 @@ async fn pods_go_first_and_conditions_list_remaining_objects() {
 
 #[tokio::test(start_paused = true)]
 async fn foreign_finalizers_keep_a_namespace() {
-    let config = NamespaceControllerConfig {
-        delay: Duration::from_secs(5),
-    };
+    let config = NamespaceControllerConfig::default().delay(Duration::from_secs(5));
     let builder = TestControlPlane::builder();
     let builder = builder.configure_actors(|actors| actors.namespace_controller = Some(config));
     let plane = Plane::new(builder.start().await);

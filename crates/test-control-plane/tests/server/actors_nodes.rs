@@ -219,10 +219,7 @@ async fn terminating_pods_without_a_node_are_collected() {
 async fn surplus_finished_pods_are_collected_oldest_first() {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let builder = builder.configure_actors(|actors| {
-        actors.pod_collector = Some(PodCollectorConfig {
-            terminated_pods: 2,
-            ..PodCollectorConfig::default()
-        });
+        actors.pod_collector = Some(PodCollectorConfig::default().terminated_pods(2));
     });
     let plane = Plane::new(builder.start().await);
     let pods = plane.0.pods();

@@ -55,18 +55,14 @@ fn refused(outcome: &str, reason: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn nodes_have_their_configured_resources() {
-    let gpu = NodeConfig {
-        labels: [("disk".to_owned(), "ssd".to_owned())].into(),
-        taints: vec![NodeTaint {
-            key: "dedicated".to_owned(),
-            value: String::new(),
-            effect: "PreferNoSchedule".to_owned(),
-        }],
-        allocatable: [("example.com/gpu".to_owned(), "1".to_owned())].into(),
-        ..NodeConfig::new("gpu")
-    };
+    let gpu = NodeConfig::new("gpu")
+        .labels([("disk", "ssd")])
+        .taints([NodeTaint::default()
+            .key("dedicated")
+            .effect("PreferNoSchedule")])
+        .allocatable([("example.com/gpu", "1")]);
     let nodes = vec![NodeConfig::new("plain"), gpu];
-    let plane = plane(NodesConfig { nodes }).await;
+    let plane = plane(NodesConfig::default().nodes(nodes)).await;
     let wants_gpu = || container(&json!({"resources": {"limits": {"example.com/gpu": "1"}}}));
     assert_eq!(place(&plane, "a", wants_gpu()).await, "gpu");
     let why = place(&plane, "b", wants_gpu()).await;

@@ -6,7 +6,7 @@ use crate::support::{Plane, eventually, is_ready};
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
-    ActorsConfig, KubeletConfig, NodesConfig, Pattern, PodMatcher, SchedulerConfig,
+    ActorsConfig, KubeletConfig, NodesConfig, PodMatcher, SchedulerConfig,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -178,13 +178,8 @@ async fn anti_affinity_separates_pods() {
 #[tokio::test(start_paused = true)]
 async fn held_pods_wait_for_their_release() {
     let plane = plane(1, |actors| {
-        actors.scheduler = Some(SchedulerConfig {
-            hold: vec![PodMatcher {
-                name: Some(Pattern::new("held-*")),
-                ..PodMatcher::default()
-            }],
-            ..SchedulerConfig::default()
-        });
+        actors.scheduler =
+            Some(SchedulerConfig::default().hold([PodMatcher::default().name("held-*")]));
     })
     .await;
     let mut noted = crate::support::pod("noted");
@@ -220,10 +215,7 @@ async fn held_pods_wait_for_their_release() {
 #[tokio::test(start_paused = true)]
 async fn gated_pods_wait_and_binding_can_be_delayed() {
     let plane = plane(1, |actors| {
-        actors.scheduler = Some(SchedulerConfig {
-            bind_delay: Duration::from_secs(7).into(),
-            ..SchedulerConfig::default()
-        });
+        actors.scheduler = Some(SchedulerConfig::default().bind_delay(Duration::from_secs(7)));
     })
     .await;
     let mut pod = crate::support::pod("p");

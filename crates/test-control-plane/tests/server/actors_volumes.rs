@@ -6,7 +6,7 @@ use crate::support::{Plane, claim, eventually, is_ready, pod};
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
-    BindingMode, ClaimRule, KubeletConfig, Pattern, ReclaimPolicy, VolumeBinderConfig, VolumeClass,
+    BindingMode, ClaimRule, KubeletConfig, ReclaimPolicy, VolumeBinderConfig, VolumeClass,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -47,21 +47,12 @@ async fn phase(plane: &Plane, path: &str) -> String {
 }
 
 fn by_hand() -> VolumeBinderConfig {
-    VolumeBinderConfig {
-        default_class: VolumeClass {
-            provisions: false,
-            ..VolumeClass::default()
-        },
-        ..VolumeBinderConfig::default()
-    }
+    VolumeBinderConfig::default().default_class(VolumeClass::default().provisions(false))
 }
 
 #[tokio::test(start_paused = true)]
 async fn provisioned_volume_and_claim_reference_each_other() {
-    let config = VolumeBinderConfig {
-        provision_delay: Duration::from_secs(6).into(),
-        ..VolumeBinderConfig::default()
-    };
+    let config = VolumeBinderConfig::default().provision_delay(Duration::from_secs(6));
     let plane = plane(config).await;
     plane.create(PODS, &user("p")).await;
     let mut body = claim("data");
@@ -114,14 +105,8 @@ async fn provisioned_volume_and_claim_reference_each_other() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_provisioning_is_retried() {
-    let config = VolumeBinderConfig {
-        claims: vec![ClaimRule {
-            name: Some(Pattern::new("data")),
-            failures: 2,
-            ..ClaimRule::default()
-        }],
-        ..VolumeBinderConfig::default()
-    };
+    let config =
+        VolumeBinderConfig::default().claims([ClaimRule::default().name("data").failures(2)]);
     let plane = plane(config).await;
     plane.create(CLAIMS, &claim("data")).await;
     plane.create(CLAIMS, &claim("other")).await;
@@ -192,15 +177,13 @@ async fn volumes_and_claims_can_be_prebound() {
 
 #[tokio::test(start_paused = true)]
 async fn first_consumer_determines_a_local_volumes_node() {
-    let config = VolumeBinderConfig {
-        default_class: VolumeClass {
-            binding: BindingMode::WaitForFirstConsumer,
-            local: true,
-            ..VolumeClass::default()
-        },
-        provision_delay: Duration::from_secs(5).into(),
-        ..VolumeBinderConfig::default()
-    };
+    let config = VolumeBinderConfig::default()
+        .default_class(
+            VolumeClass::default()
+                .binding(BindingMode::WaitForFirstConsumer)
+                .local(true),
+        )
+        .provision_delay(Duration::from_secs(5));
     let plane = plane(config).await;
     // Another pod is on the first node, so the second one is chosen.
     plane.create(PODS, &pod("other")).await;
@@ -266,13 +249,8 @@ async fn reclaim_policy_determines_a_volumes_fate() {
         (ReclaimPolicy::Retain, true),
         (ReclaimPolicy::Delete, false),
     ] {
-        let config = VolumeBinderConfig {
-            default_class: VolumeClass {
-                reclaim,
-                ..VolumeClass::default()
-            },
-            ..VolumeBinderConfig::default()
-        };
+        let config =
+            VolumeBinderConfig::default().default_class(VolumeClass::default().reclaim(reclaim));
         let plane = plane(config).await;
         plane.create(CLAIMS, &claim("data")).await;
         eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;

@@ -120,10 +120,7 @@ async fn expectations_check_a_clients_requests() {
 
 #[tokio::test(start_paused = true)]
 async fn truncated_log_is_an_error() {
-    let config = ServerConfig {
-        audit_limit: 3,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().audit_limit(3);
     let plane = TestControlPlane::builder().server_config(config);
     let plane = Plane::new(plane.start().await);
     let audit = plane.0.server().audit();
@@ -278,11 +275,9 @@ async fn written_events_match_the_reference() {
 
 #[tokio::test(start_paused = true)]
 async fn oldest_large_bodies_are_dropped() {
-    let config = ServerConfig {
-        audit_limit: 4,
-        audit_bodies_max: 5_000,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default()
+        .audit_limit(4)
+        .audit_bodies_max(5_000);
     let plane = TestControlPlane::builder().server_config(config);
     let plane = Plane::new(plane.start().await);
     for (name, size) in [

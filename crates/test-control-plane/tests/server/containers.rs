@@ -49,11 +49,7 @@ fn one() -> Value {
 }
 
 fn line(seconds: u64, text: &str) -> LogLine {
-    LogLine {
-        after: Duration::from_secs(seconds).into(),
-        text: text.to_owned(),
-        container: None,
-    }
+    LogLine::new(text).after(Duration::from_secs(seconds))
 }
 
 fn message(error: kube::Error) -> (u16, String) {
@@ -89,10 +85,8 @@ async fn finish(mut process: AttachedProcess) -> (String, String, Option<(String
 
 #[tokio::test(start_paused = true)]
 async fn logs_select_lines_by_time_and_number() {
-    let behaviour = PodBehaviour {
-        log: vec![line(0, "a"), line(10, "b"), line(20, "c"), line(1000, "d")],
-        ..PodBehaviour::default()
-    };
+    let behaviour =
+        PodBehaviour::default().log([line(0, "a"), line(10, "b"), line(20, "c"), line(1000, "d")]);
     let (plane, pods) = running(KubeletConfig::new(behaviour), one()).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
     let read = async |params: LogParams| pods.logs("p", &params).await.unwrap();
@@ -419,16 +413,11 @@ async fn terminals_echo_and_change_their_size() {
 
 #[tokio::test(start_paused = true)]
 async fn scripts_and_closures_answer_commands() {
-    let behaviour = PodBehaviour {
-        commands: vec![ScriptedCommand {
-            command: Some("pg_isready*".into()),
-            stdout: "accepting connections\n".to_owned(),
-            exit_code: 2,
-            delay: Duration::from_secs(5).into(),
-            ..ScriptedCommand::default()
-        }],
-        ..PodBehaviour::default()
-    };
+    let behaviour = PodBehaviour::default().commands([ScriptedCommand::default()
+        .command("pg_isready*")
+        .stdout("accepting connections\n")
+        .exit_code(2)
+        .delay(Duration::from_secs(5))]);
     let config = KubeletConfig::default()
         .when(PodMatcher::default(), behaviour)
         .on_command(|container, command| {
@@ -459,10 +448,7 @@ async fn scripts_and_closures_answer_commands() {
 
 #[tokio::test(start_paused = true)]
 async fn attached_clients_see_new_lines() {
-    let behaviour = PodBehaviour {
-        log: vec![line(0, "old"), line(60, "new")],
-        ..PodBehaviour::default()
-    };
+    let behaviour = PodBehaviour::default().log([line(0, "old"), line(60, "new")]);
     let (plane, pods) = running(KubeletConfig::new(behaviour), one()).await;
     let params = AttachParams::default().stderr(false);
     let mut process = pods.attach("p", &params).await.unwrap();
@@ -542,10 +528,7 @@ async fn scripted_ports_serve_the_files_of_a_container() {
         "#,
     )
     .unwrap();
-    let config = KubeletConfig {
-        rules,
-        ..KubeletConfig::default()
-    };
+    let config = KubeletConfig::default().rules(rules);
     let (plane, pods) = running(config, one()).await;
     let read = async |path: &[u8]| {
         let mut forwarder = pods.portforward("p", &[80]).await.unwrap();

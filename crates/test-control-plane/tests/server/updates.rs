@@ -258,13 +258,8 @@ async fn max_unavailable_needs_its_feature_gate() {
             json!({"partition": 0, "maxUnavailable": "50%"}),
         ),
     ] {
-        let config = ServerConfig {
-            feature_gates: ServerGates {
-                max_unavailable_stateful_set: gate,
-                ..ServerGates::default()
-            },
-            ..ServerConfig::default()
-        };
+        let config = ServerConfig::default()
+            .feature_gates(ServerGates::default().max_unavailable_stateful_set(gate));
         let builder = TestControlPlane::builder().server_config(config);
         let plane = Plane::new(builder.start().await);
         let set = plane.create(SETS, &body).await;
@@ -280,10 +275,7 @@ async fn max_unavailable_needs_its_feature_gate() {
 
 #[tokio::test]
 async fn server_without_validation_stores_invalid_objects() {
-    let config = ServerConfig {
-        validates: false,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().validates(false);
     let builder = TestControlPlane::builder().server_config(config);
     let plane = Plane::new(builder.start().await);
     let mut body = workload("StatefulSet", "web");
@@ -301,14 +293,9 @@ async fn server_without_validation_stores_invalid_objects() {
 /// A rollback keeps the stored type, but no update of the spec keeps it.
 #[tokio::test]
 async fn older_version_rejects_stored_recreate_sets() {
-    let config = ServerConfig {
-        feature_gates: ServerGates {
-            stateful_set_recreate_strategy: Some(true),
-            ..ServerGates::at(EmulatedVersion::V1_37)
-        },
-        emulated_version: EmulatedVersion::V1_37,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default()
+        .feature_gates(ServerGates::at(EmulatedVersion::V1_37).stateful_set_recreate_strategy(true))
+        .emulated_version(EmulatedVersion::V1_37);
     let builder = TestControlPlane::builder().server_config(config);
     let plane = Plane::new(builder.start().await);
     let mut body = workload("StatefulSet", "web");
@@ -331,13 +318,8 @@ async fn older_version_rejects_stored_recreate_sets() {
 #[tokio::test]
 async fn recreate_needs_its_gate() {
     for (gate, expected) in [(false, 422), (true, 200)] {
-        let config = ServerConfig {
-            feature_gates: ServerGates {
-                stateful_set_recreate_strategy: Some(gate),
-                ..ServerGates::default()
-            },
-            ..ServerConfig::default()
-        };
+        let config = ServerConfig::default()
+            .feature_gates(ServerGates::default().stateful_set_recreate_strategy(gate));
         let builder = TestControlPlane::builder().server_config(config);
         let plane = Plane::new(builder.start().await);
         let mut body = workload("StatefulSet", "web");

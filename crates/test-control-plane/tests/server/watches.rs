@@ -156,10 +156,7 @@ async fn watch_replays_the_log_through_its_selector() {
 
 #[tokio::test(start_paused = true)]
 async fn watch_below_the_window_ends_with_an_error_event() {
-    let config = ServerConfig {
-        log_window: 3,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().log_window(3);
     let plane = plane_with(config).await;
     for name in ["a", "b", "c", "d"] {
         create(&plane, name, "x").await;
@@ -176,10 +173,7 @@ async fn watch_below_the_window_ends_with_an_error_event() {
 
 #[tokio::test(start_paused = true)]
 async fn bookmarks_are_typed_and_end_the_initial_events() {
-    let config = ServerConfig {
-        bookmark_interval: Duration::from_secs(3),
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().bookmark_interval(Duration::from_secs(3));
     let plane = plane_with(config).await;
     create(&plane, "a", "x").await;
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -206,10 +200,7 @@ async fn bookmarks_are_typed_and_end_the_initial_events() {
 
 #[tokio::test(start_paused = true)]
 async fn slow_watch_ends_after_the_window() {
-    let config = ServerConfig {
-        log_window: 5,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().log_window(5);
     let plane = plane_with(config).await;
     let uri = format!("{MAPS}?watch=1");
     let request = Request::builder()

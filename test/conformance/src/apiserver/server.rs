@@ -48,10 +48,7 @@ impl Server {
             CONTROLLER_TOKEN,
             Identity::service_account("kube-system", "statefulset-controller").group(AUTHENTICATED),
         );
-        let config = ServerConfig {
-            tokens,
-            ..ServerConfig::default()
-        };
+        let config = ServerConfig::default().tokens(tokens);
         let plane = TestControlPlane::builder().server_config(config);
         Ok(Self::Embedded(plane.try_start().await?))
     }

@@ -61,10 +61,7 @@ impl Stage {
         let clock = TokioClock::starting_at(BEGIN.parse().context("a constant time")?);
         let plane = TestControlPlane::builder()
             .clock(Arc::new(clock.clone()))
-            .feature_gates(ServerGates {
-                max_unavailable_stateful_set: true,
-                ..ServerGates::default()
-            })
+            .feature_gates(ServerGates::default().max_unavailable_stateful_set(true))
             .try_start()
             .await?;
         let stage = Self { plane, clock };

@@ -57,10 +57,7 @@ impl Fixture {
     pub(crate) async fn start() -> Self {
         let log = CapturedLog::at(Level::INFO);
         let pods = PodBehaviour::with_delays(STEP);
-        let actors = ActorsConfig {
-            kubelet: Some(KubeletConfig::new(pods)),
-            ..ActorsConfig::all()
-        };
+        let actors = ActorsConfig::all().kubelet(KubeletConfig::new(pods));
         let plane = TestControlPlane::builder().actors(actors).start().await;
         let state = Arc::new(ApiHealthLog::default());
         let client = || {

@@ -77,11 +77,9 @@ impl Fixture {
     pub(crate) async fn with_collector_after(delay: Duration) -> Self {
         let log = CapturedLog::at(Level::WARN);
         let pods = PodBehaviour::with_delays(STEP);
-        let actors = ActorsConfig {
-            kubelet: Some(KubeletConfig::new(pods)),
-            garbage_collector: Some(GarbageCollectorConfig { delay }),
-            ..ActorsConfig::all()
-        };
+        let actors = ActorsConfig::all()
+            .kubelet(KubeletConfig::new(pods))
+            .garbage_collector(GarbageCollectorConfig::default().delay(delay));
         let world = World::with_nodes(actors, FeatureGates::default()).await;
         let space = world.namespace("scenario").await;
         Self { space, world, log }

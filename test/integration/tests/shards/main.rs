@@ -49,10 +49,7 @@ struct World {
 impl World {
     /// Starts an API server with or without the gate, and creates sets with this number of pods.
     async fn start(sharded_list_and_watch: bool, replicas: u32) -> Self {
-        let gates = ServerGates {
-            sharded_list_and_watch,
-            ..ServerGates::default()
-        };
+        let gates = ServerGates::default().sharded_list_and_watch(sharded_list_and_watch);
         let plane = TestControlPlane::builder()
             .feature_gates(gates)
             .configure_actors(|actors| {

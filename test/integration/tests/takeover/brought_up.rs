@@ -87,15 +87,10 @@ async fn assert_becomes(space: &Space, recorded: &Recorded) {
 /// Creates the set of the first cluster and changes it into those of the others in turn.
 async fn assert_goes_through(clusters: &[Recorded]) {
     // The recorded clusters have no secrets and config maps.
-    let kubelet = KubeletConfig {
-        ignores_missing_references: true,
-        ..KubeletConfig::new(PodBehaviour::default())
-    };
-    let actors = ActorsConfig {
-        kubelet: Some(kubelet),
-        scheduler: ActorsConfig::all().scheduler,
-        ..ActorsConfig::default()
-    };
+    let kubelet = KubeletConfig::new(PodBehaviour::default()).ignores_missing_references(true);
+    let actors = ActorsConfig::default()
+        .kubelet(kubelet)
+        .scheduler(ActorsConfig::all().scheduler);
     let world = World::with_nodes(actors, FeatureGates::default()).await;
     let space = world.namespace(&clusters[0].namespace()).await;
     for (step, cluster) in clusters.iter().enumerate() {

@@ -1,6 +1,5 @@
 //! The kubelets of a run, and its other actors.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -32,13 +31,11 @@ pub(super) fn is_dead(pod: &Value) -> bool {
 
 /// Returns the actors. Images that begin with `bad` never become ready while `bad_images` is true.
 pub(super) fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> ActorsConfig {
-    let good = PodBehaviour {
-        start_delay: delay(settings.pod_start),
-        ready_delay: delay(settings.pod_ready),
-        stop_delay: delay(settings.pod_stop),
-        resize_delay: delay(RESIZE),
-        ..PodBehaviour::default()
-    };
+    let good = PodBehaviour::default()
+        .start_delay(delay(settings.pod_start))
+        .ready_delay(delay(settings.pod_ready))
+        .stop_delay(delay(settings.pod_stop))
+        .resize_delay(delay(RESIZE));
     let bad_images = Arc::clone(bad_images);
     let rule = {
         let good = good.clone();
@@ -48,19 +45,13 @@ pub(super) fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> Actor
             (is_bad || is_dead(pod)).then(|| broken(&good, image))
         }
     };
-    ActorsConfig {
-        kubelet: Some(KubeletConfig::new(good).rule(rule)),
-        garbage_collector: Some(GarbageCollectorConfig {
-            delay: settings.collector_delay.into(),
-        }),
-        volume_binder: Some(VolumeBinderConfig {
-            expansion_delay: delay(EXPANSION),
-            ..VolumeBinderConfig::default()
-        }),
+    let collector = GarbageCollectorConfig::default().delay(settings.collector_delay.into());
+    ActorsConfig::all()
+        .kubelet(KubeletConfig::new(good).rule(rule))
+        .garbage_collector(collector)
+        .volume_binder(VolumeBinderConfig::default().expansion_delay(delay(EXPANSION)))
         // The sets need none of them, and the histories of the seeds stay.
-        controllers: BTreeSet::new(),
-        ..ActorsConfig::all()
-    }
+        .controllers([])
 }
 
 fn delay(span: Span) -> Delay {
@@ -70,22 +61,10 @@ fn delay(span: Span) -> Delay {
 
 /// Returns the behaviour of a pod whose image is broken, in the way that the image's name tells.
 fn broken(good: &PodBehaviour, image: &str) -> PodBehaviour {
-    let unready = PodBehaviour {
-        outcome: Outcome::NeverReady,
-        ..good.clone()
-    };
+    let unready = good.clone().outcome(Outcome::NeverReady);
     match image.rsplit_once('-') {
-        Some((_, "pull")) => PodBehaviour {
-            image_pull_failure: Some(ImagePullFailure::default()),
-            ..good.clone()
-        },
-        Some((_, "crash")) => PodBehaviour {
-            crash: Some(Crash {
-                after: delay(CRASHES_AFTER),
-                ..Crash::default()
-            }),
-            ..unready
-        },
+        Some((_, "pull")) => good.clone().image_pull_failure(ImagePullFailure::default()),
+        Some((_, "crash")) => unready.crash(Crash::default().after(delay(CRASHES_AFTER))),
         _ => unready,
     }
 }

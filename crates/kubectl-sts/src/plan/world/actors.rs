@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube_test_control_plane::actors::{
-    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NodeConfig, NodesConfig, Outcome, Pattern,
+    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NodeConfig, NodesConfig, Outcome,
     PodBehaviour, PodMatcher, SchedulerConfig, Stop, VolumeBinderConfig,
 };
 
@@ -28,51 +28,36 @@ pub(super) fn seconds_to_ready(situation: &Situation<'_>) -> Option<i64> {
 
 /// Nodes with ample room, and pods that behave like the existing ones.
 pub(super) fn actors(situation: &Situation<'_>, estimate: Duration) -> ActorsConfig {
-    let behaviour = PodBehaviour {
-        start_delay: estimate.into(),
-        stop_delay: STOP.into(),
-        ..PodBehaviour::default()
-    };
+    let behaviour = PodBehaviour::default()
+        .start_delay(estimate)
+        .stop_delay(STOP);
     let mut kubelet = KubeletConfig::new(behaviour.clone());
     // The copy lacks secrets, config maps and service accounts: users rarely may read them.
     kubelet.ignores_missing_references = true;
     for pod in situation.snapshot.pods() {
-        let of_pod = |first: Option<u32>| PodMatcher {
-            namespace: Some(Pattern::new(situation.namespace)),
-            name: Some(Pattern::new(&pod.metadata.name)),
-            first,
-            ..PodMatcher::default()
+        let of_pod = |first: Option<u32>| {
+            PodMatcher::default()
+                .namespace(situation.namespace)
+                .name(&pod.metadata.name)
+                .first(first)
         };
         if is_hanging(pod, situation.now) {
-            let hanging = PodBehaviour {
-                stop: Stop::Hangs,
-                ..behaviour.clone()
-            };
+            let hanging = behaviour.clone().stop(Stop::Hangs);
             kubelet = kubelet.when(of_pod(Some(1)), hanging);
         } else if is_broken(pod, situation.now) {
-            let broken = PodBehaviour {
-                outcome: Outcome::NeverReady,
-                ..behaviour.clone()
-            };
+            let broken = behaviour.clone().outcome(Outcome::NeverReady);
             kubelet = kubelet.when(of_pod(Some(1)), broken);
         } else if let Some(seconds) = pod.start_seconds().and_then(|it| u64::try_from(it).ok()) {
-            let own = PodBehaviour {
-                start_delay: Duration::from_secs(seconds).into(),
-                ..behaviour.clone()
-            };
+            let own = behaviour.clone().start_delay(Duration::from_secs(seconds));
             kubelet = kubelet.when(of_pod(None), own);
         }
     }
-    ActorsConfig {
-        nodes: NodesConfig {
-            nodes: nodes(situation),
-        },
-        kubelet: Some(kubelet),
-        scheduler: Some(SchedulerConfig::default()),
-        volume_binder: Some(VolumeBinderConfig::default()),
-        garbage_collector: Some(GarbageCollectorConfig::default()),
-        ..ActorsConfig::default()
-    }
+    ActorsConfig::default()
+        .nodes(NodesConfig::default().nodes(nodes(situation)))
+        .kubelet(kubelet)
+        .scheduler(SchedulerConfig::default())
+        .volume_binder(VolumeBinderConfig::default())
+        .garbage_collector(GarbageCollectorConfig::default())
 }
 
 /// The pods of the existing set.
@@ -111,9 +96,6 @@ fn nodes(situation: &Situation<'_>) -> Vec<NodeConfig> {
     let labels: BTreeMap<String, String> = pods(situation)
         .flat_map(|pod| pod.spec.node_selector.clone())
         .collect();
-    let node = |name: &String| NodeConfig {
-        labels: labels.clone(),
-        ..NodeConfig::new(name)
-    };
+    let node = |name: &String| NodeConfig::new(name).labels(labels.clone());
     names.iter().map(node).collect()
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::script::{LogLine, ScriptedCommand, ScriptedPort};
 use crate::matcher::{Pattern, PodMatcher};
+use kube_test_control_plane_api::setters;
 use kube_test_control_plane_server::faults::Delay;
 
 /// Outcome of a running pod.
@@ -115,6 +116,7 @@ pub enum Resize {
 /// A container's crashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Crash {
     /// Time from the container's start to its crash.
     pub after: Delay,
@@ -143,9 +145,27 @@ impl Default for Crash {
     }
 }
 
+impl Crash {
+    setters! {
+        /// Sets the time from the container's start to its crash.
+        after: into Delay,
+        /// Sets the number of crashes.
+        times: into Option<u32>,
+        /// Sets the exit code.
+        exit_code: into Option<i32>,
+        /// Sets the signal that ended the container.
+        signal: into Option<i32>,
+        /// Sets the reported reason, such as `OOMKilled`.
+        reason: into String,
+        /// Sets the name of the container.
+        container: into String,
+    }
+}
+
 /// Failing image pulls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ImagePullFailure {
     /// Number of failing pulls; all of them if `None`.
     pub times: Option<u32>,
@@ -155,9 +175,21 @@ pub struct ImagePullFailure {
     pub message: Option<String>,
 }
 
+impl ImagePullFailure {
+    setters! {
+        /// Sets the number of failing pulls.
+        times: into Option<u32>,
+        /// Sets the affected images.
+        image: into Pattern,
+        /// Sets the registry's error.
+        message: into String,
+    }
+}
+
 /// Alternating readiness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Flap {
     /// Duration of each ready phase.
     pub ready_for: Delay,
@@ -165,6 +197,17 @@ pub struct Flap {
     pub unready_for: Delay,
     /// Number of times the pod becomes unready; unlimited if `None`.
     pub times: Option<u32>,
+}
+
+impl Flap {
+    setters! {
+        /// Sets the duration of each ready phase.
+        ready_for: into Delay,
+        /// Sets the duration of each unready phase.
+        unready_for: into Delay,
+        /// Sets the number of times the pod becomes unready.
+        times: into Option<u32>,
+    }
 }
 
 /// A step of a readiness script and its duration. The last step never ends.
@@ -180,6 +223,7 @@ pub enum ReadinessStep {
 /// Behaviour of a pod in each stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PodBehaviour {
     /// Time from the binding to a node to the start of the containers.
     pub start_delay: Delay,
@@ -237,11 +281,53 @@ impl PodBehaviour {
             ..Self::default()
         }
     }
+
+    setters! {
+        /// Sets the time from the binding to a node to the start of the containers.
+        start_delay: into Delay,
+        /// Sets the run time of each init container.
+        init_delay: into Delay,
+        /// Sets the time from running to ready, or to the end.
+        ready_delay: into Delay,
+        /// Sets the outcome of the pod.
+        outcome: Outcome,
+        /// Sets the cause of the pod's end.
+        cause: Cause,
+        /// Lets image pulls fail.
+        image_pull_failure: into Option<ImagePullFailure>,
+        /// Lets a container crash.
+        crash: into Option<Crash>,
+        /// Lets the pod's readiness alternate.
+        flap: into Option<Flap>,
+        /// Sets the script of the pod's readiness.
+        readiness: each ReadinessStep,
+        /// Sets the duration of the preStop hook.
+        pre_stop_delay: into Delay,
+        /// Sets the time from SIGTERM to the exit of the containers.
+        stop_delay: into Delay,
+        /// Sets the reaction of the containers to SIGTERM.
+        stop: Stop,
+        /// Sets the lines that the containers log.
+        log: each LogLine,
+        /// Sets the answers to commands that clients execute.
+        commands: each ScriptedCommand,
+        /// Sets the programs that serve ports.
+        ports: each ScriptedPort,
+        /// Sets the files of the images, by absolute path.
+        files: pairs String => String,
+        /// Sets the exit code of containers that obey SIGTERM.
+        stop_exit_code: i32,
+        /// Sets the reaction to a resize.
+        resize: Resize,
+        /// Sets the time that a resize takes.
+        resize_delay: into Delay,
+    }
 }
 
 /// A behaviour for matching pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PodRule {
     /// Selects the pods.
     pub pods: PodMatcher,
@@ -253,6 +339,15 @@ pub struct PodRule {
 }
 
 impl PodRule {
+    setters! {
+        /// Sets the selection of the pods.
+        pods: PodMatcher,
+        /// Sets their behaviour.
+        behaviour: PodBehaviour,
+        /// Sets the weight of the rule.
+        weight: u32,
+    }
+
     /// Reads a list of rules in YAML or JSON.
     ///
     /// # Errors
@@ -277,6 +372,7 @@ pub struct PodRuleId(pub(crate) u64);
 
 /// The kubelet's exponential back-off, which doubles with each failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackOff {
     /// The first delay.
     pub initial: Duration,
@@ -294,6 +390,13 @@ impl Default for BackOff {
 }
 
 impl BackOff {
+    setters! {
+        /// Sets the first delay.
+        initial: Duration,
+        /// Sets the longest delay.
+        max: Duration,
+    }
+
     /// Returns the delay after the `nth` failure, counted from 1.
     pub(super) fn after(self, nth: u32) -> Duration {
         let factor = 2_u32.saturating_pow(nth.saturating_sub(1));

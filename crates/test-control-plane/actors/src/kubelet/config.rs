@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use kube_test_control_plane_api::setters;
 use serde_json::Value;
 
 use super::annotations;
@@ -16,8 +17,9 @@ pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 /// Settings of the kubelets. Precedence: [`Pods::behave`](crate::Pods::behave), pod annotations,
 /// rules added at run time, the closure, the first matching rule here, the default.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct KubeletConfig {
-    /// The default behaviour.
+    /// The default behaviour, which [`new`](Self::new) sets.
     pub default: PodBehaviour,
     /// Rules for matching pods.
     pub rules: Vec<PodRule>,
@@ -56,6 +58,16 @@ impl KubeletConfig {
             default,
             ..Self::default()
         }
+    }
+
+    setters! {
+        /// Sets the rules for matching pods; [`when`](Self::when) adds one.
+        rules: each PodRule,
+        /// Sets the back-off between the starts of a crashing container, and between image pulls.
+        back_off: BackOff,
+        /// Starts pods although the secrets, config maps or service accounts that they refer to
+        /// don't exist.
+        ignores_missing_references: bool,
     }
 
     /// Sets the closure. It is called on every write to a pod and by

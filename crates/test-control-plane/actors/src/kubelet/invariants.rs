@@ -13,6 +13,7 @@ pub struct Invariants(Arc<Mutex<Vec<Violation>>>);
 
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Violation {
     /// Time of the violation.
     pub at: Timestamp,

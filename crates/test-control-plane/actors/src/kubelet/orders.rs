@@ -65,6 +65,7 @@ pub(crate) enum KubeletOrder {
 
 /// A pod with running containers on some node, which may be unknown to the API server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct RunningPod {
     /// Its namespace.
     pub namespace: String,

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use tokio::io::DuplexStream;
 
 use crate::matcher::Pattern;
+use kube_test_control_plane_api::setters;
 use kube_test_control_plane_server::faults::Delay;
 
 /// A line that a container logs in each of its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LogLine {
     /// Time from the start of the container.
     pub after: Delay,
@@ -23,9 +25,26 @@ pub struct LogLine {
     pub container: Option<String>,
 }
 
+impl LogLine {
+    /// Creates a line that every container logs when it starts.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self::default().text(text)
+    }
+
+    setters! {
+        /// Sets the time from the start of the container.
+        after: into Delay,
+        /// Sets the text, without a line feed.
+        text: into String,
+        /// Sets the name of the container.
+        container: into String,
+    }
+}
+
 /// The answer to a command that a client executes in a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ScriptedCommand {
     /// The command's words, joined by blanks; every command if `None`.
     pub command: Option<Pattern>,
@@ -42,6 +61,21 @@ pub struct ScriptedCommand {
 }
 
 impl ScriptedCommand {
+    setters! {
+        /// Sets the command's words, joined by blanks.
+        command: into Pattern,
+        /// Sets the name of the container.
+        container: into String,
+        /// Sets the time until the answer.
+        delay: into Delay,
+        /// Sets the text on the standard output.
+        stdout: into String,
+        /// Sets the text on the standard error.
+        stderr: into String,
+        /// Sets the exit code.
+        exit_code: i32,
+    }
+
     /// Reports whether this is the answer to a command in a container.
     pub(super) fn answers(&self, container: &str, command: &[String]) -> bool {
         let is_meant = |name: &String| name == container;
@@ -57,6 +91,7 @@ impl ScriptedCommand {
 /// once more: the connection is its input and its output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ScriptedPort {
     /// The port.
     pub port: u16,
@@ -66,8 +101,20 @@ pub struct ScriptedPort {
     pub command: Vec<String>,
 }
 
+impl ScriptedPort {
+    setters! {
+        /// Sets the port.
+        port: u16,
+        /// Sets the name of the container that runs the program.
+        container: into String,
+        /// Sets the program's name and arguments.
+        command: each into String,
+    }
+}
+
 /// A container of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContainerName {
     /// The namespace of the pod.
     pub namespace: String,
@@ -107,6 +154,7 @@ pub type PortHandler = dyn Fn(&str, &str, u16) -> Option<PortServer> + Send + Sy
 
 /// The closures of a test that answer for containers.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct Handlers {
     /// Chooses programs for commands.
     pub command: Option<Arc<CommandHandler>>,

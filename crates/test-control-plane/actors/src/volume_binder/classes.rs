@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::client::ActorClient;
 use crate::matcher::Pattern;
+use kube_test_control_plane_api::setters;
 use kube_test_control_plane_server::faults::Delay;
 
 /// The provisioner name of classes with manually created volumes.
@@ -40,6 +41,7 @@ pub enum ReclaimPolicy {
 /// A storage class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct VolumeClass {
     /// Binding time of claims.
     pub binding: BindingMode,
@@ -62,10 +64,24 @@ impl Default for VolumeClass {
     }
 }
 
+impl VolumeClass {
+    setters! {
+        /// Sets the binding time of claims.
+        binding: BindingMode,
+        /// Sets the fate of volumes after their claim is deleted.
+        reclaim: ReclaimPolicy,
+        /// Provisions volumes for claims that no existing volume matches.
+        provisions: bool,
+        /// Restricts each volume to the node it was provisioned for.
+        local: bool,
+    }
+}
+
 /// Provisioning settings for matching claims. An unset filter matches every claim; an unset setting
 /// keeps the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ClaimRule {
     /// The claims' namespace.
     pub namespace: Option<Pattern>,
@@ -78,6 +94,17 @@ pub struct ClaimRule {
 }
 
 impl ClaimRule {
+    setters! {
+        /// Sets the claims' namespace.
+        namespace: into Pattern,
+        /// Sets the claims' name.
+        name: into Pattern,
+        /// Sets the time to provision the volume.
+        provision_delay: into Delay,
+        /// Sets the number of failing attempts to provision the volume.
+        failures: u32,
+    }
+
     fn matches(&self, key: &Key) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
@@ -89,6 +116,7 @@ impl ClaimRule {
 /// Settings of the volume binder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct VolumeBinderConfig {
     /// Time to provision a volume.
     pub provision_delay: Delay,
@@ -103,6 +131,19 @@ pub struct VolumeBinderConfig {
 }
 
 impl VolumeBinderConfig {
+    setters! {
+        /// Sets the time to provision a volume.
+        provision_delay: into Delay,
+        /// Sets the time to expand a volume.
+        expansion_delay: into Delay,
+        /// Sets the class of claims without a class or with an unknown one.
+        default_class: VolumeClass,
+        /// Sets the classes by name.
+        classes: pairs String => VolumeClass,
+        /// Sets the rules for claims; the first match applies.
+        claims: each ClaimRule,
+    }
+
     /// Returns the class of a claim.
     pub(crate) fn class(&self, client: &ActorClient, claim: &Value) -> VolumeClass {
         let name = claim.pointer("/spec/storageClassName");

@@ -97,10 +97,7 @@ fn authorities(args: &Args) -> anyhow::Result<Option<ClientAuthorities>> {
 
 /// Returns the configuration of the actors, and whether the StatefulSet controller is one of them.
 fn actors(args: &Args) -> anyhow::Result<(ActorsConfig, bool)> {
-    let mut config = ActorsConfig {
-        events: args.actor_events,
-        ..ActorsConfig::default()
-    };
+    let mut config = ActorsConfig::default().events(args.actor_events);
     let mut runs_stateful_sets = false;
     for name in chosen(&args.actors)? {
         match name {
@@ -131,11 +128,11 @@ fn actors(args: &Args) -> anyhow::Result<(ActorsConfig, bool)> {
 }
 
 fn kubelet(args: &Args) -> anyhow::Result<KubeletConfig> {
-    let mut config = KubeletConfig::new(PodBehaviour {
-        start_delay: args.start_delay.into(),
-        ready_delay: args.ready_delay.into(),
-        ..PodBehaviour::default()
-    });
+    let mut config = KubeletConfig::new(
+        PodBehaviour::default()
+            .start_delay(args.start_delay)
+            .ready_delay(args.ready_delay),
+    );
     if let Some(path) = &args.pod_rules_file {
         let text = read("pod-rules-file", path)?;
         let rules = PodRule::list_from_yaml(&text);

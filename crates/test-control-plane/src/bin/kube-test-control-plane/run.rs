@@ -55,19 +55,19 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
         reason = "the program is where the clock comes from"
     )]
     let now = jiff::Timestamp::try_from(SystemTime::now()).context("reading the clock")?;
-    let config = ServerConfig {
-        seed: SysRng.try_next_u64().context("drawing a seed")?,
-        tokens: inputs.tokens,
-        authorization: args.authorization_mode.clone(),
-        log_window: args.log_window,
-        service_cluster_ip_range: args.service_cluster_ip_range,
-        service_account_admission: args.service_account_admission,
-        unknown_fields: args.unknown_fields,
-        emulated_version: args.emulated_version,
-        feature_gates: ServerGates::parse(&args.feature_gates, args.emulated_version)
-            .context("cannot use --feature-gates")?,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default()
+        .seed(SysRng.try_next_u64().context("drawing a seed")?)
+        .tokens(inputs.tokens)
+        .authorization(args.authorization_mode.clone())
+        .log_window(args.log_window)
+        .service_cluster_ip_range(args.service_cluster_ip_range)
+        .service_account_admission(args.service_account_admission)
+        .unknown_fields(args.unknown_fields)
+        .emulated_version(args.emulated_version)
+        .feature_gates(
+            ServerGates::parse(&args.feature_gates, args.emulated_version)
+                .context("cannot use --feature-gates")?,
+        );
     let mut builder = TestControlPlane::builder()
         .server_config(config)
         .actors(inputs.actors)

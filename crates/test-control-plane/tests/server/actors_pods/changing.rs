@@ -31,22 +31,10 @@ async fn ready(plane: &Plane) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn changed_delay_counts_from_its_start() {
-    let hour = Duration::from_secs(3600).into();
+    let hour = Duration::from_secs(3600);
     for (name, behaviour) in [
-        (
-            "start-delay",
-            PodBehaviour {
-                start_delay: hour,
-                ..PodBehaviour::default()
-            },
-        ),
-        (
-            "ready-delay",
-            PodBehaviour {
-                ready_delay: hour,
-                ..PodBehaviour::default()
-            },
-        ),
+        ("start-delay", PodBehaviour::default().start_delay(hour)),
+        ("ready-delay", PodBehaviour::default().ready_delay(hour)),
     ] {
         let (plane, start) = started(behaviour.clone()).await;
         sleep(Duration::from_secs(10)).await;
@@ -64,10 +52,7 @@ async fn changed_delay_counts_from_its_start() {
 
 #[tokio::test(start_paused = true)]
 async fn init_delay_can_be_changed() {
-    let config = KubeletConfig::new(PodBehaviour {
-        init_delay: Duration::from_secs(3600).into(),
-        ..PodBehaviour::default()
-    });
+    let config = KubeletConfig::new(PodBehaviour::default().init_delay(Duration::from_secs(3600)));
     let plane = plane_with(config).await;
     let mut body = pod("p");
     body["spec"]["initContainers"] = json!([{"name": "i", "image": "img:1"}]);
@@ -81,11 +66,8 @@ async fn init_delay_can_be_changed() {
 
 #[tokio::test(start_paused = true)]
 async fn repaired_image_is_pulled_immediately() {
-    let (plane, start) = started(PodBehaviour {
-        image_pull_failure: Some(ImagePullFailure::default()),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, start) =
+        started(PodBehaviour::default().image_pull_failure(ImagePullFailure::default())).await;
     // By then the back-off is five minutes.
     sleep(Duration::from_secs(1000)).await;
     assert_eq!(waiting(&plane.get(POD).await), "ImagePullBackOff");
@@ -96,11 +78,11 @@ async fn repaired_image_is_pulled_immediately() {
 
 #[tokio::test(start_paused = true)]
 async fn hanging_pod_stops_after_a_behaviour_change() {
-    let (plane, start) = started(PodBehaviour {
-        stop: Stop::Hangs,
-        stop_delay: seconds(8),
-        ..PodBehaviour::default()
-    })
+    let (plane, start) = started(
+        PodBehaviour::default()
+            .stop(Stop::Hangs)
+            .stop_delay(seconds(8)),
+    )
     .await;
     eventually(|| ready(&plane)).await;
     patch(
@@ -121,11 +103,7 @@ async fn hanging_pod_stops_after_a_behaviour_change() {
 #[tokio::test(start_paused = true)]
 async fn running_stop_can_be_shortened_and_extended() {
     for (delay, gone_after) in [("6s", 6), ("20s", 20), ("1s", 4), ("100s", 30)] {
-        let (plane, _) = started(PodBehaviour {
-            stop_delay: seconds(10),
-            ..PodBehaviour::default()
-        })
-        .await;
+        let (plane, _) = started(PodBehaviour::default().stop_delay(seconds(10))).await;
         eventually(|| ready(&plane)).await;
         plane.call(Method::DELETE, POD, &json!({})).await;
         let start = Instant::now();
@@ -142,10 +120,9 @@ async fn refresh_calls_the_closure_again() {
     let broken = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&broken);
     let config = KubeletConfig::default().rule(move |_| {
-        asked.load(Ordering::Relaxed).then(|| PodBehaviour {
-            outcome: Outcome::NeverReady,
-            ..PodBehaviour::default()
-        })
+        asked
+            .load(Ordering::Relaxed)
+            .then(|| PodBehaviour::default().outcome(Outcome::NeverReady))
     });
     let plane = plane_with(config).await;
     plane.create(PODS, &pod("p")).await;
@@ -172,17 +149,9 @@ async fn rules_can_change_while_pods_run() {
     };
     eventually(|| async { is_ready("web-0").await && is_ready("web-1").await }).await;
     let pods = plane.0.pods();
-    let rule = PodRule {
-        pods: PodMatcher {
-            revision: Some("web-2".into()),
-            ..PodMatcher::default()
-        },
-        behaviour: PodBehaviour {
-            outcome: Outcome::NeverReady,
-            ..PodBehaviour::default()
-        },
-        weight: 0,
-    };
+    let rule = PodRule::default()
+        .pods(PodMatcher::default().revision("web-2"))
+        .behaviour(PodBehaviour::default().outcome(Outcome::NeverReady));
     let id = pods.add_rule(rule).await;
     eventually(|| async { !is_ready("web-1").await }).await;
     assert!(is_ready("web-0").await);
@@ -193,18 +162,13 @@ async fn rules_can_change_while_pods_run() {
 
 #[tokio::test(start_paused = true)]
 async fn weights_distribute_pods_among_rules() {
-    let rule = |outcome, weight| PodRule {
-        behaviour: PodBehaviour {
-            outcome,
-            ..PodBehaviour::default()
-        },
-        weight,
-        ..PodRule::default()
+    let rule = |outcome, weight| {
+        PodRule::default()
+            .behaviour(PodBehaviour::default().outcome(outcome))
+            .weight(weight)
     };
-    let config = KubeletConfig {
-        rules: vec![rule(Outcome::Ready, 3), rule(Outcome::NeverReady, 1)],
-        ..KubeletConfig::default()
-    };
+    let config =
+        KubeletConfig::default().rules([rule(Outcome::Ready, 3), rule(Outcome::NeverReady, 1)]);
     let builder = TestControlPlane::builder().seed(7).kubelet(config);
     let plane = Plane::new(builder.start().await);
     for i in 0..100 {
@@ -224,16 +188,12 @@ async fn weights_distribute_pods_among_rules() {
 
 #[tokio::test(start_paused = true)]
 async fn readiness_follows_a_script() {
-    let (plane, start) = started(PodBehaviour {
-        ready_delay: seconds(1),
-        readiness: vec![
-            ReadinessStep::Ready(seconds(5)),
-            ReadinessStep::Unready(seconds(2)),
-            ReadinessStep::Ready(seconds(10)),
-            ReadinessStep::Unready(Delay::ZERO),
-        ],
-        ..PodBehaviour::default()
-    })
+    let (plane, start) = started(PodBehaviour::default().ready_delay(seconds(1)).readiness([
+        ReadinessStep::Ready(seconds(5)),
+        ReadinessStep::Unready(seconds(2)),
+        ReadinessStep::Ready(seconds(10)),
+        ReadinessStep::Unready(Delay::ZERO),
+    ]))
     .await;
     let unready = || async { !ready(&plane).await };
     let mut times = vec![after(start, || ready(&plane)).await];
@@ -272,10 +232,9 @@ async fn new_image_restarts_no_completed_container() {
     assert_eq!(condition(&found, "Initialized")["status"], "True");
     plane.stop().await;
 
-    let plane = plane_with(KubeletConfig::new(PodBehaviour {
-        outcome: Outcome::Succeeds,
-        ..PodBehaviour::default()
-    }))
+    let plane = plane_with(KubeletConfig::new(
+        PodBehaviour::default().outcome(Outcome::Succeeds),
+    ))
     .await;
     let mut body = pod("p");
     body["spec"]["restartPolicy"] = json!("Never");
@@ -295,11 +254,7 @@ async fn new_image_restarts_no_completed_container() {
 
 #[tokio::test(start_paused = true)]
 async fn new_image_does_not_prevent_a_stop() {
-    let (plane, _) = started(PodBehaviour {
-        stop_delay: seconds(10),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, _) = started(PodBehaviour::default().stop_delay(seconds(10))).await;
     eventually(|| ready(&plane)).await;
     plane.call(Method::DELETE, POD, &json!({})).await;
     let start = Instant::now();

@@ -55,31 +55,15 @@ async fn containers_react_to_sigterm_as_configured() {
     for (behaviour, lasts, code) in [
         (PodBehaviour::default(), 0, 0),
         (
-            PodBehaviour {
-                stop_delay: seconds(8),
-                pre_stop_delay: seconds(4),
-                stop_exit_code: 143,
-                ..PodBehaviour::default()
-            },
+            PodBehaviour::default()
+                .stop_delay(seconds(8))
+                .pre_stop_delay(seconds(4))
+                .stop_exit_code(143),
             12,
             143,
         ),
-        (
-            PodBehaviour {
-                stop_delay: seconds(100),
-                ..PodBehaviour::default()
-            },
-            30,
-            137,
-        ),
-        (
-            PodBehaviour {
-                stop: Stop::IgnoresSigterm,
-                ..PodBehaviour::default()
-            },
-            30,
-            137,
-        ),
+        (PodBehaviour::default().stop_delay(seconds(100)), 30, 137),
+        (PodBehaviour::default().stop(Stop::IgnoresSigterm), 30, 137),
     ] {
         let (plane, _) = started(behaviour).await;
         eventually(|| async { is_ready(&plane.get(POD).await) }).await;
@@ -101,11 +85,7 @@ async fn containers_react_to_sigterm_as_configured() {
 
 #[tokio::test(start_paused = true)]
 async fn hanging_pod_stays_terminating() {
-    let (plane, _) = started(PodBehaviour {
-        stop: Stop::Hangs,
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, _) = started(PodBehaviour::default().stop(Stop::Hangs)).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     plane.call(Method::DELETE, POD, &json!({})).await;
     tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -122,11 +102,7 @@ async fn hanging_pod_stays_terminating() {
 
 #[tokio::test(start_paused = true)]
 async fn shorter_grace_period_shortens_the_stop() {
-    let (plane, start) = started(PodBehaviour {
-        stop: Stop::IgnoresSigterm,
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, start) = started(PodBehaviour::default().stop(Stop::IgnoresSigterm)).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     plane
         .0
@@ -158,11 +134,11 @@ async fn shorter_grace_period_shortens_the_stop() {
 
 #[tokio::test(start_paused = true)]
 async fn pod_held_by_a_finalizer_uses_its_own_grace_period() {
-    let (plane, _) = started(PodBehaviour {
-        stop_delay: seconds(8),
-        stop_exit_code: 3,
-        ..PodBehaviour::default()
-    })
+    let (plane, _) = started(
+        PodBehaviour::default()
+            .stop_delay(seconds(8))
+            .stop_exit_code(3),
+    )
     .await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});

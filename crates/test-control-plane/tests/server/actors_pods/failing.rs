@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use kube_test_control_plane::actors::{Crash, ImagePullFailure, Pattern, PodBehaviour};
+use kube_test_control_plane::actors::{Crash, ImagePullFailure, PodBehaviour};
 use serde_json::json;
 
 use super::{
@@ -13,15 +13,9 @@ use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
 async fn crashing_container_backs_off() {
-    let (plane, start) = started(PodBehaviour {
-        crash: Some(Crash {
-            after: seconds(5),
-            exit_code: Some(3),
-            ..Crash::default()
-        }),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, start) =
+        started(PodBehaviour::default().crash(Crash::default().after(seconds(5)).exit_code(3)))
+            .await;
     let restarts = |wanted: u32| {
         let plane = &plane;
         move || async move { container(&plane.get(POD).await)["restartCount"] == wanted }
@@ -65,15 +59,8 @@ async fn crashing_container_backs_off() {
 
 #[tokio::test(start_paused = true)]
 async fn container_recovers_after_limited_crashes() {
-    let (plane, _) = started(PodBehaviour {
-        crash: Some(Crash {
-            times: Some(3),
-            reason: "OOMKilled".to_owned(),
-            ..Crash::default()
-        }),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, _) =
+        started(PodBehaviour::default().crash(Crash::default().times(3).reason("OOMKilled"))).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     let pod = plane.get(POD).await;
@@ -89,14 +76,9 @@ async fn container_recovers_after_limited_crashes() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_image_pull_is_retried() {
-    let (plane, start) = started(PodBehaviour {
-        image_pull_failure: Some(ImagePullFailure {
-            times: Some(3),
-            ..ImagePullFailure::default()
-        }),
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, start) =
+        started(PodBehaviour::default().image_pull_failure(ImagePullFailure::default().times(3)))
+            .await;
     eventually(|| async { waiting(&plane.get(POD).await) == "ErrImagePull" }).await;
     assert_eq!(status_column(&plane).await, "0/1 ErrImagePull 0");
     let message = "rpc error: code = NotFound desc = failed to pull and unpack image \
@@ -119,15 +101,9 @@ async fn failed_image_pull_is_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn new_image_ends_pull_failures_immediately() {
-    for pattern in [None, Some(Pattern::new("*:1"))] {
-        let (plane, start) = started(PodBehaviour {
-            image_pull_failure: Some(ImagePullFailure {
-                image: pattern,
-                ..ImagePullFailure::default()
-            }),
-            ..PodBehaviour::default()
-        })
-        .await;
+    let failure = ImagePullFailure::default();
+    for failure in [failure.clone(), failure.image("*:1")] {
+        let (plane, start) = started(PodBehaviour::default().image_pull_failure(failure)).await;
         tokio::time::sleep(Duration::from_secs(100)).await;
         let image = json!({"spec": {"containers": [{"name": "c", "image": "img:2"}]}});
         plane.call(Method::PATCH, POD, &image).await;
@@ -156,11 +132,8 @@ async fn restart_policy_determines_restarts() {
         ),
         ("OnFailure", json!({"after": "1s"}), "Running"),
     ] {
-        let plane = plane(PodBehaviour {
-            crash: serde_json::from_value(crash).unwrap(),
-            ..PodBehaviour::default()
-        })
-        .await;
+        let crash: Crash = serde_json::from_value(crash).unwrap();
+        let plane = plane(PodBehaviour::default().crash(crash)).await;
         let mut pod = crate::support::pod("p");
         pod["spec"]["restartPolicy"] = json!(policy);
         plane.create(PODS, &pod).await;

@@ -11,10 +11,7 @@ use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
 async fn rules_match_pods_by_every_field() {
-    let never = PodBehaviour {
-        outcome: Outcome::NeverReady,
-        ..PodBehaviour::default()
-    };
+    let never = PodBehaviour::default().outcome(Outcome::NeverReady);
     let matcher = |json: Value| -> PodMatcher { serde_json::from_value(json).unwrap() };
     let config = KubeletConfig::default()
         .when(matcher(json!({"ordinals": [1]})), never.clone())
@@ -50,15 +47,9 @@ async fn rules_match_pods_by_every_field() {
 
 #[tokio::test(start_paused = true)]
 async fn ordered_crash_leaves_the_configured_crashes() {
-    let (plane, _) = started(PodBehaviour {
-        crash: Some(Crash {
-            after: seconds(5),
-            times: Some(1),
-            exit_code: Some(3),
-            ..Crash::default()
-        }),
-        ..PodBehaviour::default()
-    })
+    let (plane, _) = started(
+        PodBehaviour::default().crash(Crash::default().after(seconds(5)).times(1).exit_code(3)),
+    )
     .await;
     let exit_code = || async {
         let pod = plane.get(POD).await;
@@ -87,10 +78,7 @@ async fn actions_reach_a_running_pod() {
     eventually(|| async { !is_ready(&plane.get(POD).await) }).await;
     pods.set_ready("default", "p", true).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
-    let killed = Crash {
-        signal: Some(9),
-        ..Crash::default()
-    };
+    let killed = Crash::default().signal(9);
     pods.crash("default", "p", killed).await;
     eventually(|| async { container(&plane.get(POD).await)["restartCount"] == 1 }).await;
     let pod = plane.get(POD).await;

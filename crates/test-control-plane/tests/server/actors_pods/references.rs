@@ -236,10 +236,7 @@ async fn waiting_pod_can_be_deleted_and_reaches_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn kubelets_can_ignore_missing_objects() {
-    let config = KubeletConfig {
-        ignores_missing_references: true,
-        ..KubeletConfig::default()
-    };
+    let config = KubeletConfig::default().ignores_missing_references(true);
     let plane = plane_with(config).await;
     let mut sent = with_volume(json!({"secret": {"secretName": "absent"}}));
     sent["spec"]["containers"][0]["env"] = secret_key("absent", "k");

@@ -12,11 +12,11 @@ use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
 async fn status_matches_a_kubelets() {
-    let (plane, _) = started(PodBehaviour {
-        start_delay: seconds(2),
-        ready_delay: seconds(3),
-        ..PodBehaviour::default()
-    })
+    let (plane, _) = started(
+        PodBehaviour::default()
+            .start_delay(seconds(2))
+            .ready_delay(seconds(3)),
+    )
     .await;
     eventually(|| async { waiting(&plane.get(POD).await) == "ContainerCreating" }).await;
     let pod = plane.get(POD).await;
@@ -92,14 +92,14 @@ async fn status_matches_a_kubelets() {
 
 #[tokio::test(start_paused = true)]
 async fn readiness_flaps() {
-    let (plane, start) = started(PodBehaviour {
-        flap: Some(Flap {
-            ready_for: seconds(10),
-            unready_for: seconds(5),
-            times: Some(2),
-        }),
-        ..PodBehaviour::default()
-    })
+    let (plane, start) = started(
+        PodBehaviour::default().flap(
+            Flap::default()
+                .ready_for(seconds(10))
+                .unready_for(seconds(5))
+                .times(2),
+        ),
+    )
     .await;
     let mut seen = Vec::new();
     let mut ready = false;
@@ -120,15 +120,11 @@ async fn readiness_flaps() {
 
 #[tokio::test(start_paused = true)]
 async fn init_containers_run_in_order() {
-    let plane = plane(PodBehaviour {
-        init_delay: seconds(4),
-        crash: Some(Crash {
-            times: Some(1),
-            container: Some("second".to_owned()),
-            ..Crash::default()
-        }),
-        ..PodBehaviour::default()
-    })
+    let plane = plane(
+        PodBehaviour::default()
+            .init_delay(seconds(4))
+            .crash(Crash::default().times(1).container("second")),
+    )
     .await;
     let mut pod = crate::support::pod("p");
     pod["spec"]["initContainers"] = json!([
@@ -167,11 +163,7 @@ async fn init_containers_run_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn stuck_pod_starts_after_a_behaviour_change() {
-    let (plane, _) = started(PodBehaviour {
-        outcome: Outcome::NeverStarts,
-        ..PodBehaviour::default()
-    })
-    .await;
+    let (plane, _) = started(PodBehaviour::default().outcome(Outcome::NeverStarts)).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(waiting(&plane.get(POD).await), "ContainerCreating");
     plane

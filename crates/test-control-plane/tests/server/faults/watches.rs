@@ -16,10 +16,7 @@ fn rule(action: WatchAction) -> WatchRule {
 
 /// Starts a control plane with bookmarks every ten seconds.
 async fn plane() -> TestControlPlane {
-    let config = ServerConfig {
-        bookmark_interval: Duration::from_secs(10),
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().bookmark_interval(Duration::from_secs(10));
     TestControlPlane::builder()
         .server_config(config)
         .start()
