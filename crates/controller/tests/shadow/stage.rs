@@ -59,10 +59,7 @@ impl Stage {
         tasks.spawn(async move { controller.run(std::future::pending()).await.unwrap() });
         let journal = Journal::default();
         let options = ClientOptions::default().qps(-1.0).read_only(true);
-        let user = Identity {
-            groups: vec!["system:masters".to_owned()],
-            ..Identity::user(SHADOW)
-        };
+        let user = Identity::user(SHADOW).group("system:masters");
         let client = around(plane.client_as(user), &options);
         let settings = ShadowSettings::default()
             .concurrent_syncs(NonZeroUsize::MIN)

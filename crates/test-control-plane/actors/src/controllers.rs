@@ -15,6 +15,7 @@ use crate::server::ActorServer;
 
 /// A workload controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Controller {
     /// Creates replica sets for deployments, and rolls them out.
     Deployments,

@@ -54,6 +54,7 @@ pub struct ServerGates {
 
 /// The version of Kubernetes that the server behaves like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum EmulatedVersion {
     /// Upstream, v1.36.2.
     #[default]

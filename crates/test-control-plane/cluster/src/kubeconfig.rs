@@ -15,6 +15,7 @@ const CLUSTER: &str = "test-control-plane";
 /// A failure to write a kubeconfig.
 #[derive(Debug, thiserror::Error)]
 #[error("writing the kubeconfig {path}: {reason}")]
+#[non_exhaustive]
 pub struct WriteKubeconfigError {
     /// The path of the file.
     pub path: PathBuf,

@@ -19,6 +19,7 @@ pub(crate) struct Manifest {
 
 /// A reason why a file can't be applied.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ManifestError {
     /// A file or a folder can't be read.
     #[error("read {}: {source}", path.display())]

@@ -19,6 +19,7 @@ pub use webhooks::{WebhookHandler, WebhookServices};
 
 /// Operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Operation {
     /// Creates an object, or posts to a subresource such as `eviction`.
     Create,
@@ -39,6 +40,7 @@ pub(crate) enum Phase {
 
 /// A write before it is stored.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct AdmissionRequest<'a> {
     /// The operation.
     pub operation: Operation,
@@ -63,6 +65,7 @@ pub struct AdmissionRequest<'a> {
 
 /// A hook's reason to deny a write.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Denial {
     /// 403 with the message of a webhook with the hook's name.
     Webhook(String),

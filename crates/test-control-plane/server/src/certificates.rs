@@ -42,6 +42,7 @@ pub struct TlsMaterial {
 
 /// A client's certificate and its key.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ClientCertificate {
     /// The certificate, as PEM.
     pub pem: String,
@@ -51,6 +52,7 @@ pub struct ClientCertificate {
 
 /// A failed generation of a certificate.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CertificateError {
     /// The key or the certificate could not be generated.
     #[error("generating certificates: {0}")]

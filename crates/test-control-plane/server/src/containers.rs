@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 /// A pod and its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PodAddress {
     /// The name of the node.
     pub node: String,
@@ -27,6 +28,7 @@ pub struct PodAddress {
 /// An error of a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct KubeletError {
     /// The HTTP status code; 502 if no kubelet answers.
     pub code: u16,
@@ -103,7 +105,8 @@ pub enum Exit {
 }
 
 /// The streams of a process, of which a client wants some.
-#[derive(Debug)]
+#[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Stdio {
     /// Standard input.
     pub stdin: Option<DuplexStream>,
@@ -118,6 +121,7 @@ pub struct Stdio {
 /// The size of a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
+#[non_exhaustive]
 pub struct TerminalSize {
     /// Its columns.
     pub width: u16,
@@ -127,6 +131,7 @@ pub struct TerminalSize {
 
 /// The part of a log that a client wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LogOptions {
     /// Waits for further lines until the container ends.
     pub follow: bool,

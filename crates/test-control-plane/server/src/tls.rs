@@ -36,6 +36,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The port could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ListenError {
     /// The address is not a loopback address.
     #[error("listening on {0}: only loopback addresses are allowed")]

@@ -18,7 +18,7 @@ fn path(name: &str) -> String {
 }
 
 fn agent(actor: &str) -> RequestMatcher {
-    RequestMatcher::any().user_agent(&format!("test-control-plane/{actor}"))
+    RequestMatcher::any().user_agent(format!("test-control-plane/{actor}"))
 }
 
 async fn plane() -> Plane {

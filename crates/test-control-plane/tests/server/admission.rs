@@ -82,7 +82,7 @@ async fn hook_denies_like_webhooks_and_plug_ins() {
         |request: &mut AdmissionRequest<'_>| match request.operation {
             Operation::Delete => Err(Denial::Webhook("keep it".to_owned())),
             Operation::Update => Err(Denial::Webhook(String::new())),
-            Operation::Create => Err(Denial::Error(ApiError::internal("broken"))),
+            _ => Err(Denial::Error(ApiError::internal("broken"))),
         },
     );
     let path = format!("{PODS}/a");

@@ -56,7 +56,7 @@ async fn token(plane: &TestControlPlane, spec: Value) -> String {
 async fn who(plane: &TestControlPlane, token: &str) -> Result<Value, u16> {
     let request = Request::post(WHO)
         .header("Authorization", format!("Bearer {token}"))
-        .extension(Peer { certificate: None })
+        .extension(Peer::default())
         .body(Full::new(Bytes::from_static(b"{}")))
         .unwrap();
     let reply = plane.server().serve(request).await.unwrap();

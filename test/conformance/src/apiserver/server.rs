@@ -74,7 +74,7 @@ impl Server {
         match credentials {
             Credentials::Administrator => {}
             Credentials::Nobody => {
-                request.extensions_mut().insert(Peer { certificate: None });
+                request.extensions_mut().insert(Peer::default());
             }
             Credentials::Token(token) => authorize(&mut request, token)?,
         }

@@ -181,10 +181,8 @@ async fn server_restarts_without_history_lose_nothing() {
     sleep(Duration::from_secs(4)).await;
     for down_for in [0, 5, 0, 20] {
         fixture.take_lines();
-        fixture.plane.server().restart(Restart {
-            down_for: Duration::from_secs(down_for),
-            keep_events: false,
-        });
+        let restart = Restart::default().down_for(Duration::from_secs(down_for));
+        fixture.plane.server().restart(restart);
         sleep(Duration::from_secs(90)).await;
         let lines = fixture.take_lines();
         let relists = lines

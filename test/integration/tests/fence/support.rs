@@ -27,10 +27,7 @@ pub(crate) struct User(kube::Client);
 impl User {
     /// A user with all permissions, so that only policies deny its requests.
     pub(crate) fn new(plane: &TestControlPlane, name: &str) -> Self {
-        let identity = Identity {
-            groups: vec!["system:masters".to_owned()],
-            ..Identity::user(name)
-        };
+        let identity = Identity::user(name).group("system:masters");
         Self(plane.client_as(identity))
     }
 

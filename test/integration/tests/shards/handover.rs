@@ -56,10 +56,8 @@ impl Instances {
 /// Starts an instance. Its user is named after it. Dropping the result kills it.
 fn start(world: &World, shard: Shard, name: &str) -> JoinSet<()> {
     let user = user(shard, name);
-    let identity = Identity {
-        name: user.clone(),
-        ..Identity::admin()
-    };
+    let mut identity = Identity::admin();
+    identity.name.clone_from(&user);
     let lease = LeaseName::new("kube-system", lease(shard));
     let election = LeaderElection::new(lease, user).monotonic(Arc::new(TokioClock::new()));
     let controller =

@@ -145,7 +145,7 @@ pub(super) fn begin_fault(cluster: &mut Cluster, fault: &Fault, time: Duration) 
         }
         Fault::FrozenReplica { instance } => {
             let server = cluster.plane.server();
-            let matcher = RequestMatcher::any().user_agent(&agent_prefix(*instance));
+            let matcher = RequestMatcher::any().user_agent(agent_prefix(*instance));
             let view = View::FrozenAt(server.store().revision());
             End::Rule(server.faults().add_view(ViewRule::new(matcher, view)))
         }

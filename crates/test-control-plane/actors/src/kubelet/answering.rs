@@ -131,11 +131,9 @@ impl NodePod for FoundPod {
                     return Ok(());
                 };
                 // An attached client sees only later lines.
-                let options = LogOptions {
-                    follow: true,
-                    tail: Some(0),
-                    ..LogOptions::default()
-                };
+                let mut options = LogOptions::default();
+                options.follow = true;
+                options.tail = Some(0);
                 let mut lines = log::read(&log, &server, &options);
                 let mut stdout = stdio.stdout;
                 while let Some(piece) = lines.next().await {
@@ -200,12 +198,9 @@ async fn serve(process: Process, connection: DuplexStream) -> Result<(), String>
     let (mut reader, mut writer) = split(connection);
     let (mut input, stdin) = duplex(PIPE);
     let (stdout, mut output) = duplex(PIPE);
-    let stdio = Stdio {
-        stdin: Some(stdin),
-        stdout: Some(stdout),
-        stderr: None,
-        terminal: None,
-    };
+    let mut stdio = Stdio::default();
+    stdio.stdin = Some(stdin);
+    stdio.stdout = Some(stdout);
     // Either side may close the connection at any time.
     let receive = async {
         let _ = copy(&mut reader, &mut input).await;

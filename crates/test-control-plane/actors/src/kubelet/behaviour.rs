@@ -13,6 +13,7 @@ use kube_test_control_plane_server::faults::Delay;
 /// Outcome of a running pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// It becomes ready.
     #[default]
@@ -30,6 +31,7 @@ pub enum Outcome {
 /// Cause of a pod's end in phase Failed or Succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Cause {
     /// Its containers exited.
     #[default]
@@ -90,6 +92,7 @@ impl Cause {
 /// Reaction of a pod's containers to SIGTERM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Stop {
     /// They stop after the stop delay, and are killed if that is longer than the grace period.
     #[default]
@@ -103,6 +106,7 @@ pub enum Stop {
 /// Reaction of a node to a resize of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Resize {
     /// It carries the resize out after the resize delay.
     #[default]
@@ -213,6 +217,7 @@ impl Flap {
 /// A step of a readiness script and its duration. The last step never ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum ReadinessStep {
     /// The pod is ready.
     Ready(Delay),

@@ -20,6 +20,7 @@ pub(super) const PROVISIONER: &str = "volume-binder.test-control-plane";
 
 /// Binding time of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum BindingMode {
     /// Immediately.
     #[default]
@@ -30,6 +31,7 @@ pub enum BindingMode {
 
 /// Fate of a volume after its claim is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum ReclaimPolicy {
     /// The volume is deleted.
     #[default]

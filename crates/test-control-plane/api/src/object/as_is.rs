@@ -9,6 +9,7 @@ use crate::kinds::{self, Kind, Trait};
 
 /// A reason why a text can't be stored as an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreAsIsError {
     /// The text isn't JSON by Go's rules.
     #[error("{0}")]

@@ -10,6 +10,7 @@ use crate::control_plane::StartError;
 
 /// A cluster can't be started, used or stopped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClusterError {
     /// An environment variable has an invalid value.
     #[error("{variable} is {value:?}: it must be {wanted}")]
@@ -122,6 +123,7 @@ pub enum ClusterError {
     "faults, audit log, clock and store need the embedded control plane, but {backend} \
      was chosen: unset {variable} to run this"
 )]
+#[non_exhaustive]
 pub struct NotEmbedded {
     /// The running backend.
     pub backend: &'static str,

@@ -6,6 +6,7 @@ use crate::kubeconfig::WriteKubeconfigError;
 
 /// A reason why a client can't get access.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AccessError {
     /// The kubeconfig needs a port, but there is none.
     #[error("the control plane has no port: listening is off")]

@@ -33,6 +33,7 @@ const EPOCH_SECONDS: i64 = 1_767_225_600;
 
 /// A reason why a control plane failed to start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// Opening the port failed.
     #[error(transparent)]

@@ -5,6 +5,7 @@ use super::mark::Forgotten;
 
 /// Unexpected requests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AuditFinding {
     /// Too many requests.
     #[error("{} requests instead of at most {max}:{}", found.len(), lines(found))]

@@ -18,6 +18,7 @@ const REVIEWS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 
 /// A logged request and its outcome.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AuditEntry {
     /// The response header `Audit-Id`.
     pub audit_id: String,

@@ -8,6 +8,7 @@ use super::entry::AuditEntry;
 
 /// Detail level of the written events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AuditLevel {
     /// Everything except bodies.
     #[default]

@@ -7,6 +7,7 @@ use crate::faults::RequestMatcher;
 
 /// Conditions for a settled cluster.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Settle {
     /// Required time without changes.
     pub quiet: Duration,
@@ -22,6 +23,7 @@ pub struct Settle {
 /// The cluster did not settle in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the cluster did not settle within {limit:?}; the newest changes and errors:{}", lines(.changes))]
+#[non_exhaustive]
 pub struct NotSettled {
     /// The time limit.
     pub limit: Duration,

@@ -28,6 +28,7 @@ const NODE_PREFIX: &str = "system:node:";
 
 /// A user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Identity {
     /// The user's name.
     pub name: String,

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 /// An authorization mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AuthorizationMode {
     /// Allows every authenticated request; clients without credentials get 401.
     AlwaysAllow,
@@ -26,6 +27,7 @@ pub struct Authorization(Vec<AuthorizationMode>);
 
 /// An invalid list of modes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AuthorizationError {
     /// The list is empty.
     #[error("at least one authorization-mode must be passed")]

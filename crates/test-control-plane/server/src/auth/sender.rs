@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::Extensions;
+use kube_test_control_plane_api::setters;
 
 use super::identity::Identity;
 use super::token_file::Tokens;
@@ -11,10 +12,18 @@ use super::token_file::Tokens;
 ///
 /// An in-process request acts as the [`Identity`] in its extensions. Without one, and without an
 /// `Authorization` header, it acts as the administrator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Peer {
     /// The user of the client certificate, if any.
     pub certificate: Option<Identity>,
+}
+
+impl Peer {
+    setters! {
+        /// Sets the user of the client certificate.
+        certificate: into Option<Identity>,
+    }
 }
 
 /// The sender of a request, as known to the transport.

@@ -11,6 +11,7 @@ pub struct Tokens(BTreeMap<String, Identity>);
 /// An invalid token file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the token file: {reason}")]
+#[non_exhaustive]
 pub struct TokenFileError {
     /// The line's number, from 1.
     pub line: usize,
@@ -20,6 +21,7 @@ pub struct TokenFileError {
 
 /// A flaw in a line of a token file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TokenFileFlaw {
     /// The line has fewer than three columns.
     #[error("must have at least 3 columns (token, user name, user uid), found {0}")]

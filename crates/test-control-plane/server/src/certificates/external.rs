@@ -8,6 +8,7 @@ use rustls::sign::CertifiedKey;
 
 /// Invalid certificates or keys.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PemError {
     /// The text contains no certificate.
     #[error("contains no certificate")]

@@ -20,6 +20,7 @@ const OVERLOADED: &str = "Too many requests, please try again later.\n";
     rename_all_fields = "camelCase",
     deny_unknown_fields
 )]
+#[non_exhaustive]
 pub enum FaultError {
     /// 403 of an admission plug-in.
     Forbidden {

@@ -12,6 +12,7 @@ use crate::resource_path::ResourcePath;
 
 /// Attributes of a request.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct RequestFacts {
     /// The verb; `None` for non-resource requests.
     pub verb: Option<Verb>,

@@ -10,6 +10,7 @@ use super::matcher::RequestMatcher;
 
 /// Position of a gate in a request's processing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GatePoint {
     /// Before the request is processed.
     BeforeCommit,

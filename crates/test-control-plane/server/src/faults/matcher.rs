@@ -4,25 +4,10 @@ use std::collections::BTreeMap;
 
 use kube_test_control_plane_api::kinds::Verb;
 use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_api::setters;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{RequestFacts, body_labels};
-
-/// Defines setters of optional text fields with their names.
-macro_rules! text_setters {
-    ($($(#[$doc:meta])* $member:ident),+ $(,)?) => {
-        $(
-            $(#[$doc])*
-            #[must_use]
-            pub fn $member(mut self, $member: &str) -> Self {
-                self.$member = Some($member.to_owned());
-                self
-            }
-        )+
-    };
-}
-
-pub(super) use text_setters;
 
 /// Prefix of the actors' user agents.
 pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
@@ -32,6 +17,7 @@ pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
 /// they are included or a user agent is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RequestMatcher {
     /// One of these verbs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,21 +87,21 @@ impl RequestMatcher {
         self
     }
 
-    text_setters! {
+    setters! {
         /// Matches only this API group; empty for the core group.
-        group,
+        group: into String,
         /// Matches only this subresource; an empty one means the object itself.
-        subresource,
+        subresource: into String,
         /// Matches only this namespace.
-        namespace,
+        namespace: into String,
         /// Matches only this object; creates match by the name in their body.
-        name,
+        name: into String,
         /// Matches only this user.
-        user,
+        user: into String,
         /// Matches only clients with this user agent prefix; it may match actors.
-        user_agent,
+        user_agent: into String,
         /// Matches only paths with this prefix, including non-resource requests.
-        path,
+        path: into String,
     }
 
     /// Adds a resource, such as `pods`, to the matched resources.

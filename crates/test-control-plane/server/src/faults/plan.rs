@@ -1,5 +1,6 @@
 //! Fault plans: rules in a file, for reproducible runs and generated rules.
 
+use kube_test_control_plane_api::setters;
 use serde::{Deserialize, Serialize};
 
 use super::rule::FaultRule;
@@ -32,6 +33,7 @@ use super::webhook_rule::WebhookRule;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct FaultPlan {
     /// Seeds the random draws of the rules; `None` keeps the control plane's seed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +61,21 @@ pub struct FaultPlan {
 pub struct PlanError(serde_json::Error);
 
 impl FaultPlan {
+    setters! {
+        /// Seeds the random draws of the rules.
+        seed: into Option<u64>,
+        /// Sets the rules for requests in the order of evaluation.
+        requests: each FaultRule,
+        /// Sets the rules for watches in the order of evaluation.
+        watches: each WatchRule,
+        /// Sets the rules for the state that reads see.
+        views: each ViewRule,
+        /// Sets the rules for calls of webhooks in the order of evaluation.
+        webhooks: each WebhookRule,
+        /// Sets the rules for the policies and webhooks that apply to requests.
+        admission_views: each ViewRule,
+    }
+
     /// Parses a plan.
     ///
     /// # Errors

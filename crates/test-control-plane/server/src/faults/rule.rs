@@ -31,6 +31,7 @@ pub(super) use rule_setters;
 /// Selects requests, their number, and an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct FaultRule {
     /// The rule's name in the audit log; the action's name if empty. It also seeds the rule's
     /// random draws, so that rules don't shift each other's draws.
@@ -72,6 +73,7 @@ pub struct RuleId(pub(super) u64);
     rename_all_fields = "camelCase",
     deny_unknown_fields
 )]
+#[non_exhaustive]
 pub enum FaultAction {
     /// Delays the request before it is processed.
     Delay(Delay),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube_test_control_plane_api::setters;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use super::duration;
 /// Selects some of a rule's matches; the default is all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Schedule {
     /// Number of matches to skip first.
     #[serde(skip_serializing_if = "is_zero")]
@@ -52,47 +54,25 @@ impl Schedule {
         Self::always().limit(limit)
     }
 
-    /// Skips the first `skip` matches.
-    #[must_use]
-    pub fn skip(self, skip: u32) -> Self {
-        Self { skip, ..self }
-    }
-
-    /// Selects only each k-th match.
-    #[must_use]
-    pub fn every(self, k: u32) -> Self {
-        Self {
-            every: Some(k),
-            ..self
-        }
-    }
-
-    /// Selects matches with this probability, from 0 to 1.
-    #[must_use]
-    pub fn probability(self, probability: f64) -> Self {
-        Self {
-            probability: Some(probability),
-            ..self
-        }
-    }
-
-    /// Selects at most `limit` matches.
-    #[must_use]
-    pub fn limit(self, limit: u32) -> Self {
-        Self {
-            limit: Some(limit),
-            ..self
-        }
+    setters! {
+        /// Skips the first matches.
+        skip: u32,
+        /// Selects only each k-th match.
+        every: into Option<u32>,
+        /// Selects matches with this probability, from 0 to 1.
+        probability: into Option<f64>,
+        /// Limits the number of selected matches.
+        limit: into Option<u32>,
+        /// Selects only matches from this time after the rule's addition.
+        after: into Option<Duration>,
+        /// Selects only matches before this time after the rule's addition.
+        until: into Option<Duration>,
     }
 
     /// Selects only matches from `after` to before `until`, relative to the rule's addition.
     #[must_use]
     pub fn between(self, after: Duration, until: Duration) -> Self {
-        Self {
-            after: Some(after),
-            until: Some(until),
-            ..self
-        }
+        self.after(after).until(until)
     }
 }
 

@@ -11,6 +11,7 @@ use super::matcher::RequestMatcher;
 /// `ServerConfig::log_window`) result in 410.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ViewRule {
     /// Selects requests; only `get`, `list` and `watch` are affected.
     #[serde(rename = "match", default)]
@@ -22,6 +23,7 @@ pub struct ViewRule {
 /// The state that a client sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum View {
     /// The state this number of revisions ago.
     Behind(u64),

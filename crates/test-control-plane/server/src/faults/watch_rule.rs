@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use kube_test_control_plane_api::setters;
 use serde::{Deserialize, Serialize};
 
 use super::count::Count;
 use super::delay::Delay;
 use super::duration;
 use super::error::FaultError;
-use super::matcher::{RequestMatcher, is_wanted, text_setters};
+use super::matcher::{RequestMatcher, is_wanted};
 use super::rule::rule_setters;
 use super::schedule::Schedule;
 
@@ -16,6 +17,7 @@ use super::schedule::Schedule;
 /// future watches. Only JSON watches are affected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WatchRule {
     /// The rule's name in errors; the action's name if empty. It also seeds the rule's random
     /// draws.
@@ -44,6 +46,7 @@ pub struct WatchRule {
 /// A moment of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum WatchMoment {
     /// Immediately: at the start of the watch, or when the rule is added to an open watch.
     #[default]
@@ -57,6 +60,7 @@ pub enum WatchMoment {
 /// Selects events. An unset field matches every event except bookmarks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct EventMatcher {
     /// Of this type, such as `DELETED`; bookmarks match only with `BOOKMARK`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -76,6 +80,7 @@ pub struct EventMatcher {
     rename_all_fields = "camelCase",
     deny_unknown_fields
 )]
+#[non_exhaustive]
 pub enum WatchAction {
     /// Delays each event, in order.
     Delay(Delay),
@@ -104,6 +109,7 @@ pub enum WatchAction {
 /// A violation of the watch contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum UnsoundAction {
     /// Drops the next event.
     DropEvent,
@@ -154,13 +160,13 @@ impl EventMatcher {
         Self::default()
     }
 
-    text_setters! {
+    setters! {
         /// Matches only this type, such as `DELETED`.
-        event_type,
+        event_type: into String,
         /// Matches only objects in this namespace.
-        namespace,
+        namespace: into String,
         /// Matches only the object with this name.
-        name,
+        name: into String,
     }
 
     /// Reports whether an event matches.

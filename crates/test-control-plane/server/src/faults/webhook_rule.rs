@@ -6,18 +6,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http::header::CONTENT_TYPE;
+use kube_test_control_plane_api::setters;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use super::delay::Delay;
-use super::matcher::{is_wanted, text_setters};
+use super::matcher::is_wanted;
 use super::rule::rule_setters;
 use super::schedule::Schedule;
 
 /// Selects calls of webhooks, their number, and an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WebhookRule {
     /// The rule's name, which seeds its random draws.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -35,6 +36,7 @@ pub struct WebhookRule {
 /// Selects calls of webhooks. Empty, it matches every call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WebhookMatcher {
     /// The name of the webhook configuration, or of the definition for conversions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +54,7 @@ pub struct WebhookMatcher {
     rename_all_fields = "camelCase",
     deny_unknown_fields
 )]
+#[non_exhaustive]
 pub enum WebhookAction {
     /// Calls the webhook after a delay. Later rules still apply.
     Delay(Delay),
@@ -104,11 +107,11 @@ impl WebhookMatcher {
         Self::default()
     }
 
-    text_setters! {
+    setters! {
         /// Matches the webhooks of this configuration or definition.
-        configuration,
+        configuration: into String,
         /// Matches the webhooks of this name.
-        webhook,
+        webhook: into String,
     }
 
     pub(super) fn matches(&self, called: CalledWebhook<'_>) -> bool {

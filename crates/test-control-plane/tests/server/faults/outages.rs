@@ -41,10 +41,8 @@ async fn restart_breaks_watches_and_keeps_objects() {
     assert_eq!(new.next().await, "ADDED c");
 
     let middle = plane.server().store().revision() - 1;
-    plane.server().restart(Restart {
-        keep_events: true,
-        ..Restart::default()
-    });
+    let restart = Restart::default().keep_events(true);
+    plane.server().restart(restart);
     let mut kept = WatchReader::open_with(&plane, &format!("resourceVersion={middle}")).await;
     assert_eq!(kept.next().await, "ADDED c");
     plane.stop().await;
@@ -53,10 +51,8 @@ async fn restart_breaks_watches_and_keeps_objects() {
 #[tokio::test(start_paused = true)]
 async fn connections_are_refused_for_a_while() {
     let plane = TestControlPlane::builder().start().await;
-    plane.server().restart(Restart {
-        down_for: Duration::from_secs(20),
-        ..Restart::default()
-    });
+    let restart = Restart::default().down_for(Duration::from_secs(20));
+    plane.server().restart(restart);
     assert_eq!(code(&plane, MAPS).await, 0);
     tokio::time::sleep(Duration::from_secs(19)).await;
     assert!(plane.server().faults().outage().is_on());

@@ -22,6 +22,7 @@ use crate::go::wire;
 
 /// A reason why an answer has no protobuf form.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EncodeError {
     /// The JSON does not match its type.
     #[error(transparent)]

@@ -10,6 +10,7 @@ pub(crate) const ALL: &str = "*";
 /// A rule of a role: verbs on resources or paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct PolicyRule {
     /// The verbs; `*` matches all.
     #[serde(deserialize_with = "list")]
