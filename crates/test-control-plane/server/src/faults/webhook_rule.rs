@@ -11,6 +11,7 @@ use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
+use super::delay::Delay;
 use super::matcher::is_wanted;
 use super::rule::rule_setters;
 use super::schedule::Schedule;
