@@ -21,7 +21,6 @@ pub mod options;
 pub mod patch;
 pub mod query;
 pub mod selectors;
-mod setters;
 pub mod settings;
 pub mod status;
 pub mod strict;

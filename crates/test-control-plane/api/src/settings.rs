@@ -1,5 +1,7 @@
 //! Settings that affect the stored objects.
 
+mod setters;
+
 use std::str::FromStr;
 
 use kube_apimachinery::schema::Version;
