@@ -237,6 +237,11 @@ pub struct ResizeArguments {
     pub timeout: Duration,
 }
 
+/// The help of `--set`. In a comment, the brackets would be a link.
+const SET_HELP: &str = "A field and its new value; may be repeated\n\nPaths begin at the spec, and name \
+                        list elements in brackets: \
+                        volumeClaimTemplates[data].spec.resources.requests.storage=20Gi";
+
 /// A recreation, or the end of an interrupted one.
 #[derive(Args, Clone, Debug)]
 #[command(group(clap::ArgGroup::new("change").required(true).multiple(true)))]
@@ -248,10 +253,7 @@ pub struct RecreateArguments {
     #[arg(short, long, value_name = "FILE", group = "change")]
     pub file: Option<PathBuf>,
     /// A field and its new value; may be repeated
-    ///
-    /// Paths begin at the spec, and name list elements in brackets:
-    /// volumeClaimTemplates[data].spec.resources.requests.storage=20Gi
-    #[arg(long, value_name = "FIELD=VALUE", group = "change")]
+    #[arg(long, value_name = "FIELD=VALUE", group = "change", long_help = SET_HELP)]
     pub set: Vec<String>,
     /// The end of an interrupted recreation
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! Answers to questions about StatefulSets, for the kubectl plugin `kubectl-sts`.
 //!
 //! A question reads objects from the API server ([`server`]), decodes the few fields that it needs
-//! ([`model`]) and renders an answer ([`output`]). Only [`fence`], [`opt_ins`] and
-//! [`recreate`] write.
+//! ([`model`]) and renders an answer ([`output`]). Only `fence`, `opt_ins` and
+//! `recreate` write.
 
 // No server or user input may cause a panic here.
 #![cfg_attr(

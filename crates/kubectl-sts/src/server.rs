@@ -1,4 +1,4 @@
-//! Reads from the API server, and dry runs, which store nothing. Only [`crate::cluster`] sends
+//! Reads from the API server, and dry runs, which store nothing. Only `cluster` sends
 //! other requests.
 
 use std::collections::BTreeSet;

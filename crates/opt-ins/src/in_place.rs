@@ -1,7 +1,7 @@
 //! Updates of running pods: a change of labels, annotations, cores or memory needs no new pod.
 //!
 //! A pod whose resources change is in flight from the first write until its status shows them. It
-//! bears a [mark](mark) meanwhile, and its revision label changes with the last write. So it belongs to
+//! bears a mark meanwhile, and its revision label changes with the last write. So it belongs to
 //! its old revision for every controller, and an interrupted update is continued from the pod alone.
 
 pub(crate) mod amounts;
