@@ -45,7 +45,7 @@ pub enum Error {
         after: Duration,
     },
     /// The response can't be decoded.
-    #[error("{action}: cannot read the answer of the API server: {source}")]
+    #[error("{action}: cannot read the response of the API server: {source}")]
     Decode {
         /// The request.
         action: String,

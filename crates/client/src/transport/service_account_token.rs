@@ -115,7 +115,7 @@ impl ServiceAccountToken {
         if let Ok(asked) = timeout(RENEWAL_MAX, self.ask()).await {
             return self.take(asked);
         }
-        let late = format!("no answer within {} s", RENEWAL_MAX.as_secs());
+        let late = format!("no response within {} s", RENEWAL_MAX.as_secs());
         self.log(&mut self.state(), &late);
         Ok(kept.header)
     }

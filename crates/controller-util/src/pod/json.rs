@@ -63,7 +63,7 @@ impl RawStatus<'_> {
     fn trouble(&self) -> Option<ContainerTrouble> {
         let lists = [self.init_container_statuses, self.container_statuses];
         lists.into_iter().flatten().find_map(|list| {
-            // An unreadable list tells nothing; decisions of the reference don't need it.
+            // An unreadable list tells nothing; upstream's decisions don't need it.
             let containers: Vec<RawContainer> = serde_json::from_str(list.get()).ok()?;
             containers.iter().find_map(|container| {
                 let waiting = container.state.waiting.as_ref()?;

@@ -41,7 +41,7 @@ pub(super) fn decode(message: &[u8]) -> Result<Pod, WireError> {
         let since = pod.readiness.last_transition_time;
         let unready = Unready {
             since: since.or(creation_timestamp(&metadata)?),
-            // An unreadable status of a container tells nothing; no decision of the reference needs it.
+            // An unreadable status of a container tells nothing; no decision of upstream needs it.
             trouble: trouble(&status).unwrap_or_default(),
         };
         pod.unready = Some(Box::new(unready));

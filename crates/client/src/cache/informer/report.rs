@@ -137,7 +137,8 @@ fn line(verb: &str, resource: GroupResource, scope: &str, err: &Error) -> String
     } else if err.is_not_found() {
         format!("check that the server serves {resource}")
     } else if matches!(err, Error::Decode { .. }) {
-        "check that nothing between this program and the API server changes its answers".to_owned()
+        "check that nothing between this program and the API server changes its responses"
+            .to_owned()
     } else {
         "see the API server's log".to_owned()
     };

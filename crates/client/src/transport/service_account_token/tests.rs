@@ -367,7 +367,7 @@ async fn hanging_server_delays_renewal_only_briefly() {
     assert_eq!(token(&source).await.as_deref(), Ok("t2"));
     let lines = log.take();
     assert_eq!(lines.len(), 2, "{lines:#?}");
-    assert!(lines[0].contains("no answer within 5 s"), "{lines:#?}");
+    assert!(lines[0].contains("no response within 5 s"), "{lines:#?}");
     assert!(lines[1].contains("has a new token"), "{lines:#?}");
 }
 

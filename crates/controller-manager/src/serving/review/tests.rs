@@ -59,7 +59,7 @@ async fn rejections_are_not_retried() {
     assert!(error.contains("refused"), "{error}");
     let (count, _, error) = asked(|| Ok((200, "no JSON".to_owned()))).await;
     assert_eq!(count, 1);
-    assert!(error.contains("cannot read the answer"), "{error}");
+    assert!(error.contains("cannot read the response"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,7 +32,7 @@ pub(super) async fn connect(
         Ok(Err(err)) => Err(unreachable(&url, in_one_line(&err))),
         Err(_) => Err(unreachable(
             &url,
-            format!("no answer within {ANSWER_MAX:?}"),
+            format!("no response within {ANSWER_MAX:?}"),
         )),
     }
 }

@@ -68,7 +68,7 @@ impl Estimate<'_> {
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "as the reference, in doubles that saturate"
+    reason = "as upstream, in doubles that saturate"
 )]
 pub(super) fn scaled(size: u64, by: f64) -> u64 {
     (size as f64 * by).ceil() as u64
