@@ -122,9 +122,9 @@ impl Conditions {
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 
-    /// Returns true if the text names a type, as it does if there is a condition of this type. Cheaper
+    /// Returns true if the text mentions a type, as it does if there is a condition of this type. Cheaper
     /// than [`Conditions::get`].
-    pub fn names(&self, condition_type: &str) -> bool {
+    pub fn mentions(&self, condition_type: &str) -> bool {
         self.0.contains(condition_type)
     }
 
@@ -190,7 +190,7 @@ impl Conditions {
     /// is left. Conditions without it are returned unchanged.
     #[must_use]
     pub fn without_progress(conditions: Option<&Self>) -> Option<Self> {
-        if !conditions.is_some_and(|it| it.names(PROGRESSING)) {
+        if !conditions.is_some_and(|it| it.mentions(PROGRESSING)) {
             return conditions.cloned();
         }
         Self::without(conditions, Condition::is_recreate_progress)

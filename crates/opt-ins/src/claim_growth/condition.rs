@@ -17,7 +17,7 @@ pub fn report(status: &mut StatefulSetStatus, growth: Option<&Growth>, now: Time
     let conditions = status.conditions.as_ref();
     status.conditions = match growth {
         // The settled syncs of sets that never asked for sizes end here.
-        None if !conditions.is_some_and(|it| it.names(CLAIMS_RESIZED)) => return,
+        None if !conditions.is_some_and(|it| it.mentions(CLAIMS_RESIZED)) => return,
         None => Conditions::without(conditions, |it| *it.condition_type == *CLAIMS_RESIZED),
         Some(growth) => {
             let value = if growth.is_complete() {

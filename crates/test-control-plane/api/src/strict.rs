@@ -138,8 +138,13 @@ impl MemberCheck<'_> {
     }
 }
 
+/// Returns the error of a strict decoder that found unknown members at these paths.
+pub fn unknown_error(paths: &[String]) -> String {
+    strict_error(&unknown(paths).collect::<Vec<_>>())
+}
+
 /// Returns the messages for unknown members.
-pub fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
+fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }
 
@@ -149,7 +154,6 @@ fn printed(found: &[Finding], prefix: &str) -> Vec<String> {
     found.iter().map(print).collect()
 }
 
-/// Returns the error of a strict decoder that found these.
-pub fn strict_error(found: &[String]) -> String {
+fn strict_error(found: &[String]) -> String {
     format!("strict decoding error: {}", found.join(", "))
 }

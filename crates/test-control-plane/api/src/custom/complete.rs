@@ -85,9 +85,26 @@ pub(crate) fn prune(schema: &Schema, value: &mut Value, has_meta: bool) -> Vec<S
     Pruning {
         pruned: &mut pruned,
     }
-    .value(Some(schema), value, "", has_meta, false);
+    .value(
+        Some(schema),
+        value,
+        "",
+        Kept {
+            meta: has_meta,
+            unknown: false,
+        },
+    );
     pruned.sort();
     pruned
+}
+
+/// The members of a value that stay although its schema doesn't specify them.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    /// Type and metadata.
+    meta: bool,
+    /// All: the value is an item of a list that preserves them.
+    unknown: bool,
 }
 
 struct Pruning<'a> {
@@ -95,28 +112,21 @@ struct Pruning<'a> {
 }
 
 impl Pruning<'_> {
-    /// Prunes a value. Without a schema, nothing below it is specified. An item of a list that
-    /// `preserves` unknown members does so too.
-    fn value(
-        &mut self,
-        schema: Option<&Schema>,
-        value: &mut Value,
-        path: &str,
-        has_meta: bool,
-        preserves: bool,
-    ) {
+    /// Prunes a value. Without a schema, nothing below it is specified.
+    fn value(&mut self, schema: Option<&Schema>, value: &mut Value, path: &str, kept: Kept) {
         match value {
-            Value::Object(members) => self.members(schema, members, path, has_meta, preserves),
+            Value::Object(members) => self.members(schema, members, path, kept),
             Value::Array(items) => {
                 let inner = schema.and_then(|schema| schema.items.as_deref());
-                let preserves = preserves || schema.is_some_and(|schema| schema.preserve);
-                if preserves && inner.is_none() {
+                let kept = Kept {
+                    meta: inner.is_some_and(|schema| schema.embedded),
+                    unknown: kept.unknown || schema.is_some_and(|schema| schema.preserve),
+                };
+                if kept.unknown && inner.is_none() {
                     return;
                 }
                 for (index, item) in items.iter_mut().enumerate() {
-                    let has_meta = inner.is_some_and(|schema| schema.embedded);
-                    let at = format!("{path}[{index}]");
-                    self.value(inner, item, &at, has_meta, preserves);
+                    self.value(inner, item, &format!("{path}[{index}]"), kept);
                 }
             }
             _ => {}
@@ -128,10 +138,9 @@ impl Pruning<'_> {
         schema: Option<&Schema>,
         members: &mut Map<String, Value>,
         path: &str,
-        has_meta: bool,
-        preserves: bool,
+        kept: Kept,
     ) {
-        let preserves = preserves || schema.is_some_and(|schema| schema.preserve);
+        let preserves = kept.unknown || schema.is_some_and(|schema| schema.preserve);
         let keeps_names = schema.is_some_and(|schema| {
             matches!(
                 schema.additional,
@@ -139,7 +148,7 @@ impl Pruning<'_> {
             )
         });
         members.retain(|name, value| {
-            if has_meta && META.contains(&name.as_str()) {
+            if kept.meta && META.contains(&name.as_str()) {
                 return true;
             }
             let at = if path.is_empty() {
@@ -149,11 +158,13 @@ impl Pruning<'_> {
             };
             match schema.and_then(|schema| schema.member(name)) {
                 Some(inner) => {
-                    self.value(Some(inner), value, &at, inner.embedded, false);
+                    let meta = inner.embedded;
+                    let unknown = false;
+                    self.value(Some(inner), value, &at, Kept { meta, unknown });
                     true
                 }
                 None if keeps_names => {
-                    self.value(None, value, &at, false, false);
+                    self.value(None, value, &at, Kept::default());
                     true
                 }
                 None if preserves => true,

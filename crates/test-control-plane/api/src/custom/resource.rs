@@ -168,11 +168,10 @@ impl CustomResource {
         complete::drop_nulls(&self.schema, value);
     }
 
-    /// Sets defaults and removes what the schema doesn't specify.
+    /// Sets defaults and removes what the schema doesn't specify, nulls included.
     pub(crate) fn apply_schema(&self, value: &mut Value) {
-        complete::set_defaults(&self.schema, value);
-        complete::prune(&self.schema, value, true);
-        complete::drop_nulls(&self.schema, value);
+        self.complete_applied(value);
+        self.drop_nulls(value);
     }
 
     /// Returns true if both are versions of the same definition, which has not changed its spec or

@@ -63,17 +63,22 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
             "uuid5",
             r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$",
         ),
-        (
-            "time",
-            r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$",
-        ),
-        ("duration", r"(\d+)\s*([A-Za-zµ]+)"),
     ];
     sources
         .into_iter()
         .filter_map(|(format, source)| Some((format, pattern::compile(source).ok()?)))
         .collect()
 });
+
+/// The time of a `datetime`, in lower case.
+static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern::compile(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
+        .ok()
+});
+
+/// A number with its unit, in a duration.
+static AMOUNT: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern::compile(r"(\d+)\s*([A-Za-zµ]+)").ok());
 
 /// The names of the units of durations. A unit may continue the last name of each.
 const UNITS: [&[&str]; 8] = [
@@ -90,8 +95,7 @@ const UNITS: [&[&str]; 8] = [
 /// Returns true if a text has the format. An unknown format accepts any text.
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match plain(format).as_str() {
-        // The pattern of the time is a part of that of `datetime`, no format.
-        "" | "time" => true,
+        "" => true,
         "ipv4" => ip::parse_sloppy(text).is_some() && text.contains('.'),
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => Cidr::parse(text).is_some(),
@@ -131,7 +135,7 @@ fn is_date_time(text: &str) -> bool {
     };
     let in_bounds = |part: Option<&str>, max: &str| part.is_some_and(|part| part <= max);
     is_date(date)
-        && by_pattern("time", time)
+        && TIME.as_ref().is_some_and(|pattern| pattern.is_match(time))
         && in_bounds(time.get(..2), "23")
         && in_bounds(time.get(3..5), "59")
         && in_bounds(time.get(6..8), "59")
@@ -145,11 +149,11 @@ fn is_duration(text: &str) -> bool {
     if go_duration::parse(unsigned).is_some() {
         return true;
     }
-    let Some((_, pattern)) = PATTERNS.iter().find(|(known, _)| *known == "duration") else {
-        return false;
-    };
     let mut has_unit = false;
-    for found in pattern.captures_iter(text) {
+    let amounts = AMOUNT
+        .iter()
+        .flat_map(|pattern| pattern.captures_iter(text));
+    for found in amounts {
         if found[1].parse::<i64>().is_err() {
             return false;
         }
@@ -167,10 +171,11 @@ fn is_unit(text: &str) -> bool {
 
 /// Returns true if the server knows the format of values of this type.
 pub(crate) fn is_known(of: &str, format: &str) -> bool {
-    const OTHERS: [&str; 13] = [
+    const OTHERS: [&str; 14] = [
         "cidr",
         "date",
         "datetime",
+        "duration",
         "email",
         "ipv4",
         "ipv6",
@@ -188,8 +193,7 @@ pub(crate) fn is_known(of: &str, format: &str) -> bool {
         "integer" => matches!(format, "int32" | "int64"),
         "number" => matches!(format, "float" | "double"),
         "" | "string" => {
-            let has_pattern = PATTERNS.iter().any(|(known, _)| *known == format);
-            OTHERS.contains(&format) || has_pattern && format != "time"
+            OTHERS.contains(&format) || PATTERNS.iter().any(|(known, _)| *known == format)
         }
         _ => false,
     }
@@ -296,8 +300,9 @@ mod tests {
         }
         assert!(!matches("hostname", &format!("{}.com", "a".repeat(64))));
         assert!(is_known("string", "email") && !is_known("string", "time"));
+        assert!(TIME.is_some() && AMOUNT.is_some());
         assert!(matches("made-up", "anything"));
         assert!(is_known("string", "date-time") && !is_known("string", "made-up"));
-        assert_eq!(PATTERNS.len(), 14);
+        assert_eq!(PATTERNS.len(), 12);
     }
 }

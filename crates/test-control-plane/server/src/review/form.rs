@@ -122,8 +122,7 @@ impl<'a> Form<'a> {
         if paths.is_empty() {
             return Ok(());
         }
-        let found: Vec<String> = strict::unknown(&paths).collect();
-        Err(ApiError::internal_error(&strict::strict_error(&found)))
+        Err(ApiError::internal_error(&strict::unknown_error(&paths)))
     }
 
     /// Returns a changed object as upstream decodes it, with defaults.

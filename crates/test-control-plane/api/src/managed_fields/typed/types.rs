@@ -256,7 +256,7 @@ fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&V
     }
 }
 
-/// Returns true for an object of which the schema says nothing.
+/// Returns true for the schema of an object that names no members.
 ///
 /// Upstream: `parseObject` of `schemaconv`
 fn is_bare(schema: &CustomSchema, has_meta: bool) -> bool {

@@ -60,7 +60,7 @@ fn container<'a>(of: &Place<'a>) -> &'a Value {
     holder.map_or(&Value::Null, |container| container.value)
 }
 
-/// Rejects the name of an earlier container. Init containers without a name aren't alike.
+/// Rejects the name of an earlier container. An init container without a name repeats no other init container.
 pub(in crate::validation) fn unique_container(name: &Place<'_>, errors: &mut Errors) {
     let Some(element) = name.up() else { return };
     let own = element.up().map_or(&Value::Null, |list| list.value);

@@ -199,7 +199,7 @@ pub(in crate::validation) fn one_per_family(addresses: &Place<'_>, errors: &mut 
         return;
     }
     let parsed = texts.iter().map(|text| ip::parse_sloppy(text));
-    let parsed: Vec<IpAddr> = parsed.map_while(|it| Some(it?.to_canonical())).collect();
+    let parsed: Vec<IpAddr> = parsed.map_while(|it| it).collect();
     if let Some(wrong) = texts.get(parsed.len()) {
         let detail = format!(
             "failed to check for dual stack with error:invalid IP[{}]: {wrong}",

@@ -207,14 +207,14 @@ fn own_rules(
         if reads_old && old.is_none() && rule.optional_old != Some(true) {
             continue;
         }
-        let evaluated = Evaluated {
+        let rule_check = RuleCheck {
             schema,
             rule,
             node,
             values: &values,
             shows_old,
         };
-        let Some(error) = evaluated.error(program, run) else {
+        let Some(error) = rule_check.error(program, run) else {
             continue;
         };
         if !reads_old && is_unchanged() {
@@ -226,8 +226,8 @@ fn own_rules(
     }
 }
 
-/// A rule under evaluation.
-struct Evaluated<'a> {
+/// The check of one rule of a value.
+struct RuleCheck<'a> {
     schema: &'a Schema,
     rule: &'a Rule,
     node: Node<'a>,
@@ -236,7 +236,7 @@ struct Evaluated<'a> {
     shows_old: bool,
 }
 
-impl Evaluated<'_> {
+impl RuleCheck<'_> {
     /// Returns the failure of the rule, if it fails.
     fn error(&self, program: &Program, run: &mut Run) -> Option<FieldError> {
         let rule = self.rule;

@@ -13,7 +13,7 @@ use crate::status::FieldError;
 /// The largest distance of a quotient from an integer that counts as a multiple.
 const MULTIPLE_TOLERANCE: f64 = 1e-9;
 
-/// The largest integer whose neighbours doubles tell apart.
+/// Largest integer up to which doubles hold every integer exactly.
 const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// The smallest power of two beyond the 32-bit integers.
