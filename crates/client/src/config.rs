@@ -20,7 +20,7 @@ use crate::rest::unprocessed::ResendLayer;
 use crate::rest::{ReadOnlyLayer, RestClient, service_of};
 use crate::transport::{ServiceAccountToken, Transport};
 
-pub use error::{ConfigError, ServerUrlError};
+pub use error::{ConfigError, KubeconfigProblem, ServerUrlError};
 pub use options::{ClientOptions, RESPONSE_TIMEOUT_DEFAULT, Source};
 pub use proxy::{ProxyConfig, ProxyError};
 

@@ -4,9 +4,10 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use generic::status_of_response;
-pub use no_token::NoToken;
+pub use no_token::{NoToken, PluginError};
 pub use status::Status;
 
+pub use crate::causes::Preparation;
 pub use crate::not_processed::NotProcessed;
 
 use crate::causes::causes;

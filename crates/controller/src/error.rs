@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::cache::indexer::Undecodable;
 use statefulset_client::config::ConfigError;
 use statefulset_client::leaderelection::Lost;
 use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
@@ -17,9 +18,10 @@ pub enum Error {
     /// A cache doesn't show the controller's writes yet.
     #[error("{0}")]
     StaleCache(#[from] StaleCache),
-    /// An object of the set can't be decoded.
+    /// Decoding an object of the set failed. Expected only if the API server sends what this program
+    /// doesn't know.
     #[error(
-        "{resource} {object} cannot be decoded: {reason}; not syncing the set until it can be decoded or is deleted"
+        "{resource} {object} cannot be decoded: {source}; not syncing the set until it can be decoded or is deleted"
     )]
     SetAside {
         /// Its resource.
@@ -27,7 +29,8 @@ pub enum Error {
         /// Its namespace and name.
         object: ObjectKey,
         /// The decoding error.
-        reason: String,
+        #[source]
+        source: Undecodable,
     },
     /// The sync panicked. No content of a set may cause this, so it is a bug in this program.
     #[error("the sync panicked: {message}; report this as a bug, with the objects of the set")]

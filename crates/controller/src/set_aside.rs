@@ -109,7 +109,7 @@ fn check<K: CachedObject>(
         Some(object) => Err(Error::SetAside {
             resource,
             object: ObjectKey::new(&object.namespace, &object.name),
-            reason: object.reason.clone(),
+            source: object.error.clone(),
         }),
     }
 }
@@ -143,6 +143,7 @@ fn is_revision_named(revision: &str, set: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use statefulset_client::cache::indexer::Undecodable;
     use statefulset_controller_util::testing::builders;
 
     use super::*;
@@ -177,8 +178,13 @@ mod tests {
                 uid: format!("{owner}-uid"),
                 is_controller: false,
             }],
-            reason: "it is odd".to_owned(),
+            error: undecodable(),
         }
+    }
+
+    /// The error of a string where a number must be.
+    fn undecodable() -> Undecodable {
+        Undecodable::new(&serde_json::from_str::<u8>(r#""odd""#).unwrap_err())
     }
 
     fn held_back(put: impl Fn(&Caches)) -> bool {
@@ -280,13 +286,16 @@ mod tests {
     }
 
     #[test]
-    fn error_names_object_and_reason() {
+    fn error_names_object_and_source() {
         let caches = caches();
         caches.pods.set_aside(object("web-0", ""));
         let error = ensure_decoded(&caches, &ObjectKey::new("ns", "web")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "pods ns/web-0 cannot be decoded: it is odd; not syncing the set until it can be decoded or is deleted"
+            "pods ns/web-0 cannot be decoded: invalid type: string \"odd\", expected u8 at line 1 \
+             column 5; not syncing the set until it can be decoded or is deleted"
         );
+        let source = std::error::Error::source(&error).expect("the decoding error is kept");
+        assert_eq!(source.to_string(), undecodable().to_string());
     }
 }

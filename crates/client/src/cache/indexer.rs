@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use cached_object::{CachedObject, FromProtobuf};
 pub use key::IndexKey;
 use set_aside::SetAsides;
-pub use set_aside::{SetAside, SetAsideOwner};
+pub use set_aside::{SetAside, SetAsideOwner, Undecodable};
 pub use shared_parts::{OwnerPool, SharedParts};
 pub use shared_text::{SharedText, TextPool};
 use store::Store;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use http::Uri;
 use http::uri::InvalidUri;
-use kube::config::InClusterError;
+use kube::config::{InClusterError, KubeconfigError};
+use rustls::pki_types::pem;
 use tower::BoxError;
 
 use super::proxy::ProxyError;
@@ -24,12 +25,13 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// The kubeconfig is invalid.
-    #[error("cannot use the kubeconfig {}: {problem}", .path.display())]
+    #[error("cannot use the kubeconfig {}: {source}", .path.display())]
     BadFile {
         /// The file.
         path: PathBuf,
-        /// The problem, in one line without credentials.
-        problem: String,
+        /// The problem.
+        #[source]
+        source: KubeconfigProblem,
     },
     /// The address is not a URL.
     #[error("--master {master:?} is not a URL: {source}")]
@@ -90,6 +92,46 @@ pub enum ConfigError {
         #[source]
         source: Box<Error>,
     },
+}
+
+/// The problem with a kubeconfig, in one line without credentials.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KubeconfigProblem {
+    /// The file is no YAML, or not that of a kubeconfig. The parser's error is missing here: it
+    /// quotes the file, and the mistake may be in or next to a token.
+    #[error("it is not the YAML of a kubeconfig{}", shown(*.place))]
+    NotYaml {
+        /// Line and column of the mistake, from 1, if known.
+        place: Option<(u64, u64)>,
+    },
+    /// The current context, its cluster or a file of the cluster can't be loaded.
+    #[error("{}", one_line(.0))]
+    Load(#[source] Box<KubeconfigError>),
+    /// The address of the cluster is no URL.
+    #[error("server {server:?}: {source}")]
+    Server {
+        /// The address.
+        server: String,
+        /// The problem.
+        #[source]
+        source: ServerUrlError,
+    },
+    /// The certificate authority is empty.
+    #[error("the certificate authority has no certificate")]
+    NoAuthority,
+    /// The certificate authority is no PEM.
+    #[error("cannot read the certificate authority: {0}")]
+    Authority(#[source] pem::Error),
+    /// The proxy of the cluster is invalid.
+    #[error("proxy-url: {0}")]
+    Proxy(#[source] ProxyError),
+}
+
+fn shown(place: Option<(u64, u64)>) -> String {
+    place.map_or_else(String::new, |(line, column)| {
+        format!(", see line {line}, column {column}")
+    })
 }
 
 /// The problem with the address of an API server.

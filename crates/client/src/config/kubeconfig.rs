@@ -10,40 +10,34 @@ use kube::config::{
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::error::{ConfigError, ServerUrlError, one_line};
+use super::error::{ConfigError, KubeconfigProblem, ServerUrlError};
 use super::proxy;
 
 /// Reads the kubeconfig. A valid `master` overrides the file's address.
 pub(super) fn read(path: &Path, master: Option<&str>) -> Result<Config, ConfigError> {
     let kubeconfig = Kubeconfig::read_from(path).map_err(|err| match err {
         KubeconfigError::ReadConfig(source, path) => ConfigError::ReadFile { path, source },
-        other => bad_file(path, problem(&other)),
+        other => bad_file(path, problem(other)),
     })?;
-    let current = Current::of(kubeconfig).map_err(|err| bad_file(path, problem(&err)))?;
+    let current = Current::of(kubeconfig).map_err(|err| bad_file(path, problem(err)))?;
     current
         .into_config(master)
-        .map_err(|problem| bad_file(path, problem))
+        .map_err(|source| bad_file(path, source))
 }
 
-fn bad_file(path: &Path, problem: String) -> ConfigError {
+fn bad_file(path: &Path, source: KubeconfigProblem) -> ConfigError {
     ConfigError::BadFile {
         path: path.to_owned(),
-        problem,
+        source,
     }
 }
 
-/// Describes an error without quoting the file: the mistake may be in or next to a token.
-fn problem(err: &KubeconfigError) -> String {
+fn problem(err: KubeconfigError) -> KubeconfigProblem {
     match err {
-        KubeconfigError::Parse(err) => match err.location() {
-            Some(at) => format!(
-                "it is not the YAML of a kubeconfig, see line {}, column {}",
-                at.line(),
-                at.column()
-            ),
-            None => "it is not the YAML of a kubeconfig".to_owned(),
+        KubeconfigError::Parse(err) => KubeconfigProblem::NotYaml {
+            place: err.location().map(|at| (at.line(), at.column())),
         },
-        other => one_line(other),
+        other => KubeconfigProblem::Load(Box::new(other)),
     }
 }
 
@@ -81,7 +75,7 @@ impl Current {
     }
 
     /// Upstream: `DirectClientConfig.ClientConfig`.
-    fn into_config(self, master: Option<&str>) -> Result<Config, String> {
+    fn into_config(self, master: Option<&str>) -> Result<Config, KubeconfigProblem> {
         let Self {
             context,
             mut cluster,
@@ -96,7 +90,7 @@ impl Current {
         // The cluster data for the plugin.
         cluster.server = Some(server.to_string());
         // The plugin's cluster data also contains the certificate authority.
-        let exec_cluster = ExecAuthCluster::try_from(&cluster).map_err(|err| problem(&err))?;
+        let exec_cluster = ExecAuthCluster::try_from(&cluster).map_err(problem)?;
         let authority = exec_cluster.certificate_authority_data.as_deref();
         let root_cert = authority.map(certificates).transpose()?;
         if let Some(plugin) = user.exec.as_mut().filter(|it| it.provide_cluster_info) {
@@ -115,7 +109,7 @@ impl Current {
         config.proxy_url = proxy_url
             .map(|url| proxy::parse(&url))
             .transpose()
-            .map_err(|err| format!("proxy-url: {err}"))?;
+            .map_err(KubeconfigProblem::Proxy)?;
         config.auth_info = user;
         Ok(config)
     }
@@ -125,10 +119,10 @@ impl Current {
 /// TLS settings.
 ///
 /// Upstream: `rest.DefaultServerUrlFor`.
-fn server_of(cluster: &Cluster, user: &AuthInfo) -> Result<Uri, String> {
+fn server_of(cluster: &Cluster, user: &AuthInfo) -> Result<Uri, KubeconfigProblem> {
     let server = cluster.server.as_deref();
-    let server = server.ok_or_else(|| KubeconfigError::MissingClusterUrl.to_string())?;
-    let is_given = |member: &Option<String>| member.as_ref().is_some_and(|text| !text.is_empty());
+    let server = server.ok_or_else(|| problem(KubeconfigError::MissingClusterUrl))?;
+    let is_given = |field: &Option<String>| field.as_ref().is_some_and(|text| !text.is_empty());
     let is_secure = cluster.insecure_skip_tls_verify == Some(true)
         || is_given(&cluster.certificate_authority)
         || is_given(&cluster.certificate_authority_data)
@@ -139,18 +133,21 @@ fn server_of(cluster: &Cluster, user: &AuthInfo) -> Result<Uri, String> {
     } else {
         Scheme::HTTP
     };
-    server_url(server, &scheme).map_err(|problem| format!("server {server:?}: {problem}"))
+    server_url(server, &scheme).map_err(|source| KubeconfigProblem::Server {
+        server: server.to_owned(),
+        source,
+    })
 }
 
 /// Returns the certificates of an authority.
-fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, KubeconfigProblem> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem)
         .map(|certificate| certificate.map(|certificate| certificate.to_vec()))
         .collect();
     match found {
-        Ok(found) if found.is_empty() => Err("the certificate authority has no certificate".into()),
+        Ok(found) if found.is_empty() => Err(KubeconfigProblem::NoAuthority),
         Ok(found) => Ok(found),
-        Err(err) => Err(format!("cannot read the certificate authority: {err}")),
+        Err(err) => Err(KubeconfigProblem::Authority(err)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of configurations: each mistake gives one line with advice.
 
+use std::error::Error as _;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -85,14 +86,24 @@ async fn errors_fit_in_one_line() {
     );
     assert!(text.ends_with("; check --kubeconfig"), "{text}");
 
-    for content in [
-        "{{{ not yaml",
-        "apiVersion: v1\nkind: Config\n",
-        &kubeconfig("ht tp://x"),
+    for (content, problem) in [
+        (
+            "{{{ not yaml",
+            "it is not the YAML of a kubeconfig, see line 1, ",
+        ),
+        (
+            "apiVersion: v1\nkind: Config\n",
+            "failed to determine current context",
+        ),
+        (&kubeconfig("ht tp://x"), "server \"ht tp://x\": "),
     ] {
-        let text = load_file(content, None).await.unwrap_err().to_string();
+        let error = load_file(content, None).await.unwrap_err();
+        let text = error.to_string();
         assert!(text.starts_with("cannot use the kubeconfig "), "{text}");
         assert!(!text.contains('\n'), "{text}");
+        assert_eq!(text.matches(problem).count(), 1, "{text}");
+        let source = error.source().expect("the problem is kept").to_string();
+        assert!(source.starts_with(problem), "{source}");
     }
 
     for master in ["ht tp://x", "tcp://x", "https://", ""] {

@@ -129,3 +129,47 @@ fn missing_permission_differs_from_other_forbidden_errors() {
     }
     assert!(!Error::api(409, "Conflict", missing).is_missing_right());
 }
+
+#[test]
+fn failure_of_a_token_request_says_nothing_about_the_request() {
+    let reset = || IoError::from(std::io::ErrorKind::ConnectionReset);
+    let asked = Error::Transport {
+        action: "create serviceaccounts/token".to_owned(),
+        source: Box::new(reset()),
+    };
+    let no_token = NoToken::Failed {
+        account: "kube-system/x".to_owned(),
+        source: Preparation::new(asked),
+    };
+    let error = Error::NoCredentials {
+        action: "list pods".to_owned(),
+        source: Box::new(no_token),
+    };
+    assert_eq!(
+        error.to_string(),
+        "list pods: cannot get a token of the service account kube-system/x: create \
+         serviceaccounts/token: connection reset"
+    );
+    let is_io = |error: &(dyn StdError + 'static)| error.is::<IoError>();
+    assert!(!causes(&error).any(is_io));
+    let mut chain = std::iter::successors(Some(&error as &dyn StdError), |&error| error.source());
+    assert!(chain.any(|error| error.to_string() == reset().to_string()));
+}
+
+#[test]
+fn plugin_failures_keep_their_source() {
+    let missing = IoError::from(std::io::ErrorKind::NotFound);
+    let error = NoToken::from(PluginError::Start(Preparation::new(missing)));
+    assert_eq!(
+        error.to_string(),
+        "cannot run the credential plugin: entity not found"
+    );
+    let NoToken::Plugin(PluginError::Start(source)) = &error else {
+        panic!("{error}");
+    };
+    let source = source.error().downcast_ref::<IoError>();
+    assert_eq!(
+        source.map(IoError::kind),
+        Some(std::io::ErrorKind::NotFound)
+    );
+}

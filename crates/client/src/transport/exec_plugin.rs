@@ -6,6 +6,7 @@
 //!
 //! Upstream: `client-go/plugin/pkg/client/auth/exec`.
 
+use std::error::Error as StdError;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +27,7 @@ use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
 use crate::clock::{Clock, SystemClock};
-use crate::error::NoToken;
+use crate::error::{NoToken, PluginError, Preparation};
 use process_group::ProcessGroup;
 
 mod process_group;
@@ -89,26 +90,6 @@ struct Credentials {
     /// The certificate and its key, in PEM.
     certificate: Option<(String, String)>,
     expires: Option<Instant>,
-}
-
-/// The reason that a plugin returned no credentials. Omits its standard output, which may contain
-/// tokens.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum PluginError {
-    #[error("the credential plugin has no command")]
-    NoCommand,
-    #[error(
-        "the credential plugin requires a terminal (interactiveMode: Always), but there is none"
-    )]
-    Interactive,
-    #[error("cannot run the credential plugin: {0}")]
-    Start(String),
-    #[error("the credential plugin did not exit within {} s", RUN_MAX.as_secs())]
-    Hangs,
-    #[error("the credential plugin failed with {0}")]
-    Failed(String),
-    #[error("the credential plugin returned no usable credentials")]
-    Unusable,
 }
 
 impl ExecPlugin {
@@ -232,7 +213,8 @@ impl State {
                 self.refused = false;
             }
             Err(error) => {
-                if self.failure.as_ref() != Some(&error) {
+                let last = self.failure.as_ref().map(ToString::to_string);
+                if last != Some(error.to_string()) {
                     tracing::warn!(%error, "no credentials from the credential plugin, trying again");
                 }
                 self.failure = Some(error);
@@ -242,8 +224,8 @@ impl State {
 
     fn outcome(&self) -> Result<(), NoToken> {
         match (&self.kept, &self.failure) {
-            (None, Some(failure)) => Err(NoToken::Plugin(failure.to_string())),
-            (None, None) => Err(NoToken::Plugin(PluginError::Unusable.to_string())),
+            (None, Some(failure)) => Err(failure.clone().into()),
+            (None, None) => Err(PluginError::Unusable.into()),
             (Some(_), _) => Ok(()),
         }
     }
@@ -271,7 +253,7 @@ fn start(exec: ExecConfig) -> Running {
     let ended = async move {
         match task.join_next().await {
             Some(Ok(run)) => run,
-            Some(Err(error)) => Run::of(Err(PluginError::Start(error.to_string()))),
+            Some(Err(error)) => Run::of(Err(not_run(error))),
             None => Run::of(Err(PluginError::Unusable)),
         }
     };
@@ -282,20 +264,21 @@ fn start(exec: ExecConfig) -> Running {
 ///
 /// Upstream: `Authenticator.refreshCredsLocked`.
 async fn run(exec: ExecConfig) -> Result<Credentials, PluginError> {
-    let mut child = command(&exec)?
-        .spawn()
-        .map_err(|error| PluginError::Start(error.to_string()))?;
+    let mut child = command(&exec)?.spawn().map_err(not_run)?;
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ended = timeout(RUN_MAX, end(&mut child, &mut stdout, &mut stderr)).await;
     let status = ended
-        .map_err(|_| PluginError::Hangs)?
-        .map_err(|error| PluginError::Start(error.to_string()))?;
+        .map_err(|_| PluginError::Hangs { after: RUN_MAX })?
+        .map_err(not_run)?;
     if !status.success() {
-        let separator = if stderr.is_empty() { "" } else { ": " };
         let said = last_line(&stderr);
-        return Err(PluginError::Failed(format!("{status}{separator}{said}")));
+        return Err(PluginError::Failed { status, said });
     }
     parse(&stdout).ok_or(PluginError::Unusable)
+}
+
+fn not_run(error: impl StdError + Send + Sync + 'static) -> PluginError {
+    PluginError::Start(Preparation::new(error))
 }
 
 /// Waits for a plugin's exit and reads its streams. Dropping the future kills the plugin's process

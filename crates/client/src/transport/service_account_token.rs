@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::backoff::{Backoff, NoJitter};
 use crate::clock::Clock;
-use crate::error::{Error, NoToken};
+use crate::error::{Error, NoToken, Preparation};
 use crate::fault_log::FaultLog;
 use crate::fence::NotLeading;
 use crate::rest::RestClient;
@@ -198,7 +198,7 @@ impl ServiceAccountToken {
             Error::NotLeading { .. } => NoToken::NotLeading(NotLeading),
             error => NoToken::Failed {
                 account: self.account.to_string(),
-                reason: error.to_string(),
+                source: Preparation::new(error),
             },
         };
         state.failures += 1;

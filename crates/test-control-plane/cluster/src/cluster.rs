@@ -41,7 +41,7 @@ use serde_json::Value;
 
 pub use backend::Backend;
 pub use binaries::Assets;
-pub use error::{ClusterError, NotEmbedded};
+pub use error::{BinaryError, ClusterError, ConnectError, NotEmbedded, RequestError};
 pub use real::RealControlPlane;
 pub use simulated::NoActors;
 

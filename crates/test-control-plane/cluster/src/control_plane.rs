@@ -16,7 +16,7 @@ use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub use crate::manifests::ManifestError;
+pub use crate::manifests::{DocumentError, ManifestError};
 pub use access::AccessError;
 #[cfg(feature = "client")]
 pub use actor::{ActorContext, ForeignActor};

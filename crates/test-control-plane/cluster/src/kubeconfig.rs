@@ -14,13 +14,14 @@ const CLUSTER: &str = "test-control-plane";
 
 /// A failure to write a kubeconfig.
 #[derive(Debug, thiserror::Error)]
-#[error("writing the kubeconfig {path}: {reason}")]
+#[error("writing the kubeconfig {path}: {source}")]
 #[non_exhaustive]
 pub struct WriteKubeconfigError {
     /// The path of the file.
     pub path: PathBuf,
-    /// The I/O error.
-    pub reason: std::io::Error,
+    /// The system's error.
+    #[source]
+    pub source: std::io::Error,
 }
 
 /// A client's credential.
@@ -75,7 +76,7 @@ pub fn kubeconfig(url: &str, ca_pem: &str, user: &str, credential: Credential<'_
 pub fn write_atomically(path: &Path, text: &str) -> Result<(), WriteKubeconfigError> {
     let error = |source| WriteKubeconfigError {
         path: path.to_owned(),
-        reason: source,
+        source,
     };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

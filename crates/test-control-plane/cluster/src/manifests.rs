@@ -26,16 +26,17 @@ pub enum ManifestError {
     Read {
         /// The file or the folder.
         path: PathBuf,
-        /// The cause.
+        /// The system's error.
         source: io::Error,
     },
-    /// A document is no Kubernetes object.
-    #[error("{place}: {reason}")]
+    /// Parsing a document failed: it is no Kubernetes object.
+    #[error("{place}: {source}")]
     Document {
         /// The file and the document.
         place: String,
         /// The fault.
-        reason: String,
+        #[source]
+        source: DocumentError,
     },
     /// The server refuses an object.
     #[error("{place}: apply {object}: {message}")]
@@ -55,8 +56,20 @@ pub enum ManifestError {
     },
 }
 
+/// A reason why a document is no Kubernetes object.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DocumentError {
+    /// The document is no YAML.
+    #[error("not valid YAML: {}", one_line(.0))]
+    Yaml(#[source] Box<serde_saphyr::Error>),
+    /// The object lacks a required field.
+    #[error("the object has no {0}")]
+    NoField(&'static str),
+}
+
 impl Manifest {
-    /// Returns a member of the object as text; empty if there is none.
+    /// Returns a field of the object as text; empty if there is none.
     pub(crate) fn text(&self, pointer: &str) -> &str {
         let found = self.value.pointer(pointer).and_then(Value::as_str);
         found.unwrap_or_default()
@@ -114,7 +127,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Manifest>, ManifestError> {
         // As in kubectl, 0755 is octal.
         let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
         let value: Value = serde_saphyr::from_str_with_options(&document, options)
-            .map_err(|error| fault(&place, &format!("not valid YAML: {error}")))?;
+            .map_err(|error| fault(&place, DocumentError::Yaml(Box::new(error))))?;
         if !value.is_null() {
             collect(&place, value, &mut found)?;
         }
@@ -141,22 +154,21 @@ fn documents(text: &str) -> Vec<String> {
 
 /// Adds an object, or the items of a list.
 fn collect(place: &str, value: Value, found: &mut Vec<Manifest>) -> Result<(), ManifestError> {
-    let member = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-    for pointer in ["/apiVersion", "/kind"] {
-        if member(pointer).is_none_or(str::is_empty) {
-            let name = pointer.trim_start_matches('/');
-            return Err(fault(place, &format!("the object has no {name}")));
+    let field = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    for (pointer, name) in [("/apiVersion", "apiVersion"), ("/kind", "kind")] {
+        if field(pointer).is_none_or(str::is_empty) {
+            return Err(fault(place, DocumentError::NoField(name)));
         }
     }
-    if member("/kind") == Some("List") {
+    if field("/kind") == Some("List") {
         let items = value.get("items").and_then(Value::as_array);
         let items = items.cloned().unwrap_or_default();
         return items
             .into_iter()
             .try_for_each(|item| collect(place, item, found));
     }
-    if member("/metadata/name").is_none_or(str::is_empty) {
-        return Err(fault(place, "the object has no metadata.name"));
+    if field("/metadata/name").is_none_or(str::is_empty) {
+        return Err(fault(place, DocumentError::NoField("metadata.name")));
     }
     found.push(Manifest {
         place: place.to_owned(),
@@ -165,12 +177,16 @@ fn collect(place: &str, value: Value, found: &mut Vec<Manifest>) -> Result<(), M
     Ok(())
 }
 
-fn fault(place: &str, reason: &str) -> ManifestError {
-    let words: Vec<&str> = reason.split_whitespace().collect();
+fn fault(place: &str, source: DocumentError) -> ManifestError {
     ManifestError::Document {
         place: place.to_owned(),
-        reason: words.join(" "),
+        source,
     }
+}
+
+fn one_line(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

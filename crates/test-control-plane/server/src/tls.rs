@@ -14,7 +14,7 @@ use hyper_util::server::conn::auto;
 use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -22,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{self, Peer};
-use crate::certificates::{CertificateError, TlsMaterial, certificates};
+use crate::certificates::{CertificateError, PemError, TlsMaterial, certificates};
 use crate::server::ApiServer;
 
 /// Limit of HTTP/2 streams per connection; each open watch needs one.
@@ -42,43 +42,45 @@ pub enum ListenError {
     #[error("listening on {0}: only loopback addresses are allowed")]
     NotLoopback(SocketAddr),
     /// The address is in use or unusable.
-    #[error("listening on {address}: {reason}")]
+    #[error("listening on {address}: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// The system error.
-        reason: std::io::Error,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
     },
     /// The certificates could not be generated.
     #[error(transparent)]
     Certificates(#[from] CertificateError),
+    /// The certificates or the key could not be read.
+    #[error("setting up TLS: {0}")]
+    Pem(#[from] PemError),
+    /// The TLS library rejected the certificate authorities.
+    #[error("setting up TLS: {0}")]
+    Authorities(#[from] VerifierBuilderError),
     /// The TLS library rejected the certificates.
     #[error("setting up TLS: {0}")]
-    Tls(String),
+    Tls(#[from] rustls::Error),
 }
 
 fn server_config(material: &TlsMaterial) -> Result<rustls::ServerConfig, ListenError> {
-    let parse = |pem: &str| certificates(pem).map_err(|err| ListenError::Tls(err.to_string()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
-    let failed = |err: rustls::Error| ListenError::Tls(err.to_string());
-    for authority in parse(&material.client_ca_pem())? {
-        roots.add(authority).map_err(failed)?;
+    for authority in certificates(&material.client_ca_pem())? {
+        roots.add(authority)?;
     }
     let verifier =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
             .allow_unauthenticated()
-            .build()
-            .map_err(|err| ListenError::Tls(err.to_string()))?;
-    let key = PrivateKeyDer::from_pem_slice(material.server_key_pem.as_bytes())
-        .map_err(|err| ListenError::Tls(err.to_string()))?;
-    let chain = parse(&material.server_pem)?;
+            .build()?;
+    let key =
+        PrivateKeyDer::from_pem_slice(material.server_key_pem.as_bytes()).map_err(PemError::Pem)?;
+    let chain = certificates(&material.server_pem)?;
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(failed)?
+        .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(verifier)
-        .with_single_cert(chain, key)
-        .map_err(failed)?;
+        .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -104,10 +106,7 @@ pub async fn listen(
         return Err(ListenError::NotLoopback(address));
     }
     let acceptor = TlsAcceptor::from(Arc::new(server_config(material)?));
-    let failed = |source| ListenError::Bind {
-        address,
-        reason: source,
-    };
+    let failed = |source| ListenError::Bind { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let opened = listener.local_addr().map_err(failed)?;
     tasks.spawn(accept(

@@ -48,7 +48,7 @@ async fn early_exit_is_reported_with_the_last_log_line() {
 async fn unready_server_times_out() {
     let programs = StandIns::new(&format!("echo waiting\n{RUNS}"), RUNS);
     let error = failure(&programs, Duration::from_secs(2)).await;
-    let ClusterError::NotReady { log, last, .. } = &error else {
+    let ClusterError::NotReady { log, source, .. } = &error else {
         panic!("{error}");
     };
     let text = error.to_string();
@@ -56,7 +56,7 @@ async fn unready_server_times_out() {
         text.starts_with("kube-apiserver was not ready within 2s: "),
         "{text}"
     );
-    assert!(last.contains("Connect"), "{last}");
+    assert!(source.to_string().contains("Connect"), "{source}");
     assert_eq!(text.lines().count(), 1, "{text}");
     assert_eq!(take_log(log), "waiting\n");
     assert_eq!(programs.pids("etcd").len(), 1);

@@ -7,9 +7,9 @@ use kube_apimachinery::json::RawObject;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Maximum length of a reason, in characters. The decoder quotes the text it can't read at full
+/// Maximum length of an error, in characters. The decoder quotes the text it can't read at full
 /// length.
-const REASON_CHARS_MAX: usize = 300;
+const ERROR_CHARS_MAX: usize = 300;
 
 /// An object whose current state can't be decoded. The cache keeps its last good state, if any, and
 /// lists it here until it can be decoded again or is deleted.
@@ -23,8 +23,34 @@ pub struct SetAside {
     pub resource_version: String,
     /// The owners that can be read.
     pub owners: Vec<SetAsideOwner>,
-    /// The decoding error, truncated.
-    pub reason: String,
+    /// The decoding error.
+    pub error: Undecodable,
+}
+
+/// The error of decoding an object: the decoder's text, truncated. The decoder's own error may be as
+/// large as the object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Undecodable {
+    text: String,
+}
+
+impl Undecodable {
+    /// Takes the beginning of an error's text.
+    pub fn new(error: &serde_json::Error) -> Self {
+        let mut text = error.to_string();
+        if let Some((end, _)) = text.char_indices().nth(ERROR_CHARS_MAX) {
+            text.truncate(end);
+            text.push('…');
+            text.shrink_to_fit();
+        }
+        Self { text }
+    }
+
+    /// Returns the text, for a field of a log line.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 /// An owner of an object that can't be decoded.
@@ -42,41 +68,30 @@ pub struct SetAsideOwner {
 
 impl SetAside {
     /// Reads the readable parts of an object. Returns none if not even its name can be read.
-    pub(crate) fn read(json: &str, reason: &serde_json::Error) -> Option<Self> {
+    pub(crate) fn read(json: &str, error: &serde_json::Error) -> Option<Self> {
         let object = RawObject::parse(json).ok()?;
-        let metadata: RawObject<'_> = member(&object, "metadata")?;
-        let owners: Vec<&RawValue> = member(&metadata, "ownerReferences").unwrap_or_default();
+        let metadata: RawObject<'_> = field(&object, "metadata")?;
+        let owners: Vec<&RawValue> = field(&metadata, "ownerReferences").unwrap_or_default();
         let owner = |owner: &RawValue| {
             let owner = RawObject::parse(owner.get()).ok()?;
             Some(SetAsideOwner {
-                kind: member(&owner, "kind").unwrap_or_default(),
-                name: member(&owner, "name")?,
-                uid: member(&owner, "uid").unwrap_or_default(),
-                is_controller: member(&owner, "controller").unwrap_or_default(),
+                kind: field(&owner, "kind").unwrap_or_default(),
+                name: field(&owner, "name")?,
+                uid: field(&owner, "uid").unwrap_or_default(),
+                is_controller: field(&owner, "controller").unwrap_or_default(),
             })
         };
         Some(Self {
-            name: member(&metadata, "name").filter(|name: &String| !name.is_empty())?,
-            namespace: member(&metadata, "namespace").unwrap_or_default(),
-            resource_version: member(&metadata, "resourceVersion").unwrap_or_default(),
+            name: field(&metadata, "name").filter(|name: &String| !name.is_empty())?,
+            namespace: field(&metadata, "namespace").unwrap_or_default(),
+            resource_version: field(&metadata, "resourceVersion").unwrap_or_default(),
             owners: owners.into_iter().filter_map(owner).collect(),
-            reason: Self::reason(reason),
+            error: Undecodable::new(error),
         })
-    }
-
-    /// Returns the text of a decoding error, truncated.
-    pub(crate) fn reason(error: &serde_json::Error) -> String {
-        let mut text = error.to_string();
-        if let Some((end, _)) = text.char_indices().nth(REASON_CHARS_MAX) {
-            text.truncate(end);
-            text.push('…');
-            text.shrink_to_fit();
-        }
-        text
     }
 }
 
-fn member<'a, T: Deserialize<'a>>(object: &'a RawObject<'_>, name: &str) -> Option<T> {
+fn field<'a, T: Deserialize<'a>>(object: &'a RawObject<'_>, name: &str) -> Option<T> {
     serde_json::from_str(object.get(name)?.get()).ok()
 }
 
@@ -136,8 +151,8 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Option<SetAside> {
-        let reason = serde_json::from_str::<u8>("{}").unwrap_err();
-        SetAside::read(json, &reason)
+        let error = serde_json::from_str::<u8>("{}").unwrap_err();
+        SetAside::read(json, &error)
     }
 
     #[test]
@@ -162,17 +177,18 @@ mod tests {
             owner("", "x", "", false),
         ];
         assert_eq!(object.owners, owners);
-        assert!(object.reason.contains("expected u8"), "{}", object.reason);
+        let error = object.error.to_string();
+        assert!(error.contains("expected u8"), "{error}");
     }
 
     #[test]
-    fn long_reason_is_truncated() {
+    fn long_error_is_truncated() {
         let long = format!(r#""{}""#, "ä".repeat(100_000));
-        let reason = serde_json::from_str::<u8>(&long).unwrap_err();
-        let object = SetAside::read(r#"{"metadata":{"name":"web"}}"#, &reason).unwrap();
-        assert_eq!(object.reason.chars().count(), REASON_CHARS_MAX + 1);
-        assert!(object.reason.ends_with("ää…"), "{}", object.reason);
-        assert!(object.reason.capacity() < 2 * REASON_CHARS_MAX + 10);
+        let error = serde_json::from_str::<u8>(&long).unwrap_err();
+        let Undecodable { text } = Undecodable::new(&error);
+        assert_eq!(text.chars().count(), ERROR_CHARS_MAX + 1);
+        assert!(text.ends_with("ää…"), "{text}");
+        assert!(text.capacity() < 2 * ERROR_CHARS_MAX + 10);
     }
 
     #[test]
@@ -182,7 +198,9 @@ mod tests {
             name: name.to_owned(),
             resource_version: String::new(),
             owners: Vec::new(),
-            reason: String::new(),
+            error: Undecodable {
+                text: String::new(),
+            },
         };
         let mut all = SetAsides::default();
         for name in ["a", "b", "a"] {

@@ -13,7 +13,7 @@ use super::metrics::InformerMetrics;
 use super::report::Reporter;
 use super::scope::Scope;
 use super::turn::Turn;
-use crate::cache::indexer::{CachedObject, Indexer, SetAside, SharedParts};
+use crate::cache::indexer::{CachedObject, Indexer, SetAside, SharedParts, Undecodable};
 use crate::error::Error;
 use crate::resource::Resource;
 use crate::rest::{JsonObject, WatchEvent, WatchObject};
@@ -221,7 +221,7 @@ impl<K: CachedObject> Applier<K> {
             None => {
                 tracing::warn!(
                     resource = %self.resource.group_resource(),
-                    error = SetAside::reason(&source),
+                    error = Undecodable::new(&source).text(),
                     "dropped a watch event without a readable name"
                 );
                 Read::Nameless

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::scope::Scope;
-use crate::cache::indexer::{CachedObject, Indexer, SetAside, SharedParts};
+use crate::cache::indexer::{CachedObject, Indexer, SetAside, SharedParts, Undecodable};
 use crate::error::Error;
 use crate::resource::Resource;
 use crate::rest::{ListMetadata, ListOptions, ListStream, RestClient};
@@ -229,8 +229,8 @@ async fn read_items<K: CachedObject>(
                     }
                 } else {
                     let resource = resource.group_resource();
-                    let error = SetAside::reason(&source);
-                    tracing::warn!(%resource, error, "dropped a listed object without a readable name");
+                    let error = Undecodable::new(&source);
+                    tracing::warn!(%resource, error = error.text(), "dropped a listed object without a readable name");
                 }
             }
         }

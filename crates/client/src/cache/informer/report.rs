@@ -75,7 +75,7 @@ impl Reporter {
             tracing::warn!(
                 resource = %self.resource,
                 object = name,
-                error = object.reason,
+                error = object.error.text(),
                 "cannot decode an object, keeping its last state and not syncing its StatefulSet; fix or delete the object"
             );
         }

@@ -52,7 +52,7 @@ impl Backend {
                     return Err(ClusterError::Setting {
                         variable: EXISTING,
                         value: existing.into_owned(),
-                        wanted: "true or false",
+                        desired: "true or false",
                     });
                 }
             }
@@ -89,7 +89,7 @@ fn timeout(
         None => Err(ClusterError::Setting {
             variable,
             value: text.into_owned(),
-            wanted: "a number and a unit of ms, s, m or h",
+            desired: "a number and a unit of ms, s, m or h",
         }),
     }
 }

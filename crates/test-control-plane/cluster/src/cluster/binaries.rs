@@ -10,11 +10,11 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use kube_test_control_plane_server::certificates::TlsMaterial;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
-use super::error::{ClusterError, in_one_line};
+use super::error::{BinaryError, ClusterError, ConnectError};
 use super::process::Process;
-use super::request::ask;
+use super::request::request_within;
 use crate::kubeconfig::{Credential, kubeconfig};
 use folder::Folder;
 
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The interval between readiness checks.
 const POLL: Duration = Duration::from_millis(100);
 /// The timeout of a readiness check.
-const ANSWER_MAX: Duration = Duration::from_secs(2);
+const RESPONSE_MAX: Duration = Duration::from_secs(2);
 /// Maximum number of starts. A start fails if another process takes a chosen port first.
 const ATTEMPTS_MAX: usize = 3;
 /// The message of both programs for a port in use.
@@ -50,12 +50,12 @@ impl Assets {
     pub fn in_folder(folder: impl Into<PathBuf>) -> Result<Self, ClusterError> {
         let folder = folder.into();
         if !folder.is_dir() {
-            let reason = if folder.exists() {
-                "it is not a folder"
+            let source = if folder.exists() {
+                BinaryError::NotAFolder
             } else {
-                "there is no such folder"
+                BinaryError::NoFolder
             };
-            return Err(unusable(&folder, reason));
+            return Err(unusable(folder, source));
         }
         Ok(Self {
             kube_apiserver: executable(folder.join(KUBE_APISERVER))?,
@@ -88,19 +88,18 @@ impl Assets {
     }
 }
 
-fn unusable(path: &Path, reason: impl Into<String>) -> ClusterError {
-    ClusterError::Binary {
-        path: path.to_owned(),
-        reason: reason.into(),
-    }
+fn unusable(path: PathBuf, source: BinaryError) -> ClusterError {
+    ClusterError::Binary { path, source }
 }
 
 fn executable(path: PathBuf) -> Result<PathBuf, ClusterError> {
     match std::fs::metadata(&path) {
-        Ok(metadata) if !metadata.is_file() => Err(unusable(&path, "it is not a file")),
-        Ok(metadata) if !may_be_executed(&metadata) => Err(unusable(&path, "it is not executable")),
+        Ok(metadata) if !metadata.is_file() => Err(unusable(path, BinaryError::NotAFile)),
+        Ok(metadata) if !may_be_executed(&metadata) => {
+            Err(unusable(path, BinaryError::NotExecutable))
+        }
         Ok(_) => Ok(path),
-        Err(err) => Err(unusable(&path, err.to_string())),
+        Err(err) => Err(unusable(path, BinaryError::System(err))),
     }
 }
 
@@ -212,9 +211,9 @@ async fn try_start(assets: &Assets) -> Result<Result<(Config, Binaries), Failure
 
 /// Returns distinct free loopback ports.
 fn free_ports<const N: usize>() -> Result<[u16; N], ClusterError> {
-    let failed = |reason| ClusterError::Prepare {
+    let failed = |source| ClusterError::Prepare {
         action: "looking for a free port".to_owned(),
-        reason,
+        source,
     };
     let mut ports = [0; N];
     let mut listeners = Vec::new();
@@ -231,14 +230,14 @@ async fn config(port: u16, tls: &TlsMaterial) -> Result<Config, ClusterError> {
     let url = format!("https://127.0.0.1:{port}");
     let credential = Credential::Certificate(&tls.admin);
     let text = kubeconfig(&url, &tls.ca_pem, "admin", credential).to_string();
-    let failed = |err: &dyn std::error::Error| ClusterError::Unreachable {
+    let failed = |err| ClusterError::Unreachable {
         url: url.clone(),
-        reason: in_one_line(err),
+        source: ConnectError::Kubeconfig(Box::new(err)),
     };
-    let kubeconfig = Kubeconfig::from_yaml(&text).map_err(|err| failed(&err))?;
+    let kubeconfig = Kubeconfig::from_yaml(&text).map_err(failed)?;
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let mut config = config.map_err(|err| failed(&err))?;
+    let mut config = config.map_err(failed)?;
     // A proxy can't reach our loopback address.
     config.proxy_url = None;
     Ok(config)
@@ -254,32 +253,30 @@ async fn until_ready(
     let [etcd, server] = processes;
     let mut once = config.clone();
     once.default_retry = false;
-    let client = Client::try_from(once).map_err(|reason| {
+    let client = Client::try_from(once).map_err(|source| {
         let user = "the administrator".to_owned();
-        (ClusterError::Client { user, reason }, String::new())
+        (ClusterError::Client { user, source }, String::new())
     })?;
     let deadline = Instant::now() + bound;
-    let mut wanted = ["/readyz", "/api/v1/namespaces/default"].iter().peekable();
-    while let Some(path) = wanted.peek() {
+    let mut paths = ["/readyz", "/api/v1/namespaces/default"].iter().peekable();
+    while let Some(path) = paths.peek() {
         for process in [&mut *etcd, &mut *server] {
             if let Some(status) = process.ended() {
                 let output = process.output();
                 return Err((exited(process, status, &output), output));
             }
         }
-        let answer = timeout(ANSWER_MAX, ask(&client, path)).await;
-        let last = match answer {
-            Ok(Ok(_)) => {
-                wanted.next();
+        let source = match request_within(RESPONSE_MAX, &client, path).await {
+            Ok(()) => {
+                paths.next();
                 continue;
             }
-            Ok(Err(err)) => in_one_line(&err),
-            Err(_) => format!("no answer to {path} within {ANSWER_MAX:?}"),
+            Err(error) => error,
         };
         if Instant::now() >= deadline {
             let error = ClusterError::NotReady {
                 timeout: bound,
-                last,
+                source,
                 log: server.log().to_owned(),
             };
             return Err((error, server.output()));

@@ -1,50 +1,57 @@
 //! Errors of test clusters.
 
+use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use kube::config::{InferConfigError, KubeconfigError};
 use kube_test_control_plane_server::certificates::CertificateError;
 
 use crate::control_plane::StartError;
 
 /// A cluster can't be started, used or stopped.
+///
+/// The text of each error is one line, which includes its causes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// An environment variable has an invalid value.
-    #[error("{variable} is {value:?}: it must be {wanted}")]
+    /// Reading the environment failed: a variable has an invalid value. Expected until the user
+    /// corrects it.
+    #[error("{variable} is {value:?}: it must be {desired}")]
     Setting {
         /// The variable.
         variable: &'static str,
         /// Its value.
         value: String,
         /// The valid values.
-        wanted: &'static str,
+        desired: &'static str,
     },
-    /// A binary is unusable.
-    #[error("{path} of KUBEBUILDER_ASSETS can't be used: {reason}", path = path.display())]
+    /// Finding or starting a binary failed. Expected until the user corrects `KUBEBUILDER_ASSETS`.
+    #[error("{path} of KUBEBUILDER_ASSETS can't be used: {source}", path = path.display())]
     Binary {
         /// The binary, or the folder.
         path: PathBuf,
         /// The reason.
-        reason: String,
+        #[source]
+        source: BinaryError,
     },
-    /// The embedded control plane failed to start.
+    /// Starting the embedded control plane failed. Expected if its port is taken.
     #[error(transparent)]
     Embedded(#[from] StartError),
-    /// Generating the certificates of the real binaries failed.
+    /// Generating the certificates of the real binaries failed. Never expected.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// Preparing the processes failed.
-    #[error("{action}: {reason}")]
+    /// Preparing the processes failed. Expected only if the system has no space or no ports left.
+    #[error("{action}: {source}")]
     Prepare {
         /// The failed action, with its file or port.
         action: String,
-        /// The I/O error.
-        reason: std::io::Error,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
     },
-    /// A process exited before the API server was ready.
+    /// A process exited before the API server was ready. Expected with invalid flags.
     #[error(
         "{program} ended before the API server was ready ({status}); last log line: {last:?}; \
          the log is kept in {log}", log = log.display()
@@ -59,20 +66,21 @@ pub enum ClusterError {
         /// Its log.
         log: PathBuf,
     },
-    /// The API server was not ready in time.
+    /// Waiting for the API server took too long. Expected on a machine under load.
     #[error(
-        "kube-apiserver was not ready within {timeout:?}: {last}; the log is kept in {log}",
+        "kube-apiserver was not ready within {timeout:?}: {source}; the log is kept in {log}",
         log = log.display()
     )]
     NotReady {
         /// The timeout.
         timeout: Duration,
         /// The result of the last readiness check.
-        last: String,
+        #[source]
+        source: RequestError,
         /// The server's log.
         log: PathBuf,
     },
-    /// A process had to be killed at the end.
+    /// A process had to be killed at the end. Never expected.
     #[error(
         "{program} did not end within {timeout:?} and was killed; the log is \
          kept in {log}", log = log.display()
@@ -85,35 +93,95 @@ pub enum ClusterError {
         /// Its log.
         log: PathBuf,
     },
-    /// The existing cluster is unusable.
-    #[error("the existing cluster {url} can't be used: {reason}")]
+    /// Connecting to a cluster failed. Expected while it is down, or if it rejects the credentials.
+    #[error("the existing cluster {url} can't be used: {source}")]
     Unreachable {
         /// The cluster's URL, or a placeholder if no kubeconfig was found.
         url: String,
         /// The reason.
-        reason: String,
+        #[source]
+        source: ConnectError,
     },
-    /// The actors failed to start.
-    #[error("starting the actors: {reason}")]
+    /// Starting the actors failed, at their first list. Expected if the user lacks a permission.
+    #[error("starting the actors: {}", text(.source))]
     Actors {
-        /// The error of their first list.
-        reason: String,
+        /// The error of the request.
+        #[source]
+        source: kube::Error,
     },
-    /// A namespace can't be created.
-    #[error("creating a namespace {prefix}-…: {reason}")]
+    /// Creating a namespace failed. Expected if the user lacks the permission.
+    #[error("creating a namespace {prefix}-…: {}", text(.source))]
     Namespace {
         /// The prefix of its name.
         prefix: String,
-        /// The server's error.
-        reason: kube::Error,
+        /// The error of the request.
+        #[source]
+        source: kube::Error,
     },
-    /// A client can't be created.
-    #[error("creating a client for {user}: {reason}")]
+    /// Creating a client failed. Never expected: a client with this configuration exists.
+    #[error("creating a client for {user}: {}", text(.source))]
     Client {
         /// The client's user.
         user: String,
         /// The reason.
-        reason: kube::Error,
+        #[source]
+        source: kube::Error,
+    },
+}
+
+/// The reason that a binary can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BinaryError {
+    /// There is no folder of this name.
+    #[error("there is no such folder")]
+    NoFolder,
+    /// Something else than a folder has the name.
+    #[error("it is not a folder")]
+    NotAFolder,
+    /// Something else than a file has the name.
+    #[error("it is not a file")]
+    NotAFile,
+    /// The file has no permission to be executed.
+    #[error("it is not executable")]
+    NotExecutable,
+    /// The system can't find or start the program.
+    #[error("{0}")]
+    System(#[source] std::io::Error),
+}
+
+/// The reason that a client gets no response from a cluster.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// Finding a kubeconfig failed.
+    #[error("{}", text(.0.as_ref()))]
+    Infer(#[source] Box<InferConfigError>),
+    /// Reading a kubeconfig failed.
+    #[error("{}", text(.0.as_ref()))]
+    Kubeconfig(#[source] Box<KubeconfigError>),
+    /// Setting up the connection failed.
+    #[error("{}", text(.0.as_ref()))]
+    Client(#[source] Box<kube::Error>),
+    /// The first request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+/// The reason that a request got no usable response.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The server can't be reached, or responded with a failure.
+    #[error("{}", text(.0.as_ref()))]
+    Failed(#[source] Box<kube::Error>),
+    /// The server did not respond in time.
+    #[error("no response to {path} within {timeout:?}")]
+    Timeout {
+        /// The path of the request.
+        path: String,
+        /// The timeout.
+        timeout: Duration,
     },
 }
 
@@ -132,7 +200,11 @@ pub struct NotEmbedded {
 }
 
 /// Formats an error and all its causes on one line.
-pub(super) fn in_one_line(error: &dyn std::error::Error) -> String {
+fn text(error: &(dyn StdError + 'static)) -> String {
+    // The texts of these errors contain debug output.
+    if let Some(kube::Error::Api(status)) = error.downcast_ref() {
+        return one_line(&status.message);
+    }
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -144,5 +216,93 @@ pub(super) fn in_one_line(error: &dyn std::error::Error) -> String {
         }
         source = error.source();
     }
+    one_line(&text)
+}
+
+fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts of an error and its causes, outermost first.
+    fn chain(error: &(dyn StdError + 'static)) -> Vec<String> {
+        let errors = std::iter::successors(Some(error), |&error| error.source());
+        errors.map(ToString::to_string).collect()
+    }
+
+    fn io() -> std::io::Error {
+        std::io::Error::other("disk full")
+    }
+
+    fn rejected() -> kube::Error {
+        let mut status = kube::core::Status::failure("pods is forbidden", "Forbidden");
+        status.code = 403;
+        kube::Error::Api(Box::new(status))
+    }
+
+    #[test]
+    fn each_text_contains_its_causes_once() {
+        let path = PathBuf::from("/bin/etcd");
+        let errors: [(ClusterError, &str); 7] = [
+            (
+                ClusterError::Binary {
+                    path: path.clone(),
+                    source: BinaryError::System(io()),
+                },
+                "/bin/etcd of KUBEBUILDER_ASSETS can't be used: disk full",
+            ),
+            (
+                ClusterError::Prepare {
+                    action: "writing f".to_owned(),
+                    source: io(),
+                },
+                "writing f: disk full",
+            ),
+            (
+                ClusterError::NotReady {
+                    timeout: Duration::from_secs(2),
+                    source: RequestError::Failed(Box::new(rejected())),
+                    log: path,
+                },
+                "kube-apiserver was not ready within 2s: pods is forbidden; the log is kept in \
+                 /bin/etcd",
+            ),
+            (
+                ClusterError::Unreachable {
+                    url: "https://x/".to_owned(),
+                    source: ConnectError::Request(RequestError::Timeout {
+                        path: "/api".to_owned(),
+                        timeout: Duration::from_secs(1),
+                    }),
+                },
+                "the existing cluster https://x/ can't be used: no response to /api within 1s",
+            ),
+            (
+                ClusterError::Actors { source: rejected() },
+                "starting the actors: pods is forbidden",
+            ),
+            (
+                ClusterError::Namespace {
+                    prefix: "t".to_owned(),
+                    source: rejected(),
+                },
+                "creating a namespace t-…: pods is forbidden",
+            ),
+            (
+                ClusterError::Client {
+                    user: "admin".to_owned(),
+                    source: kube::Error::ReadEvents(io()),
+                },
+                "creating a client for admin: Error reading events stream: disk full",
+            ),
+        ];
+        for (error, expected) in errors {
+            let chain = chain(&error);
+            assert_eq!(chain[0], expected);
+            assert!(chain.len() > 1, "{expected}: the source is missing");
+        }
+    }
 }

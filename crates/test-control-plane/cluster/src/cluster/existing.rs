@@ -2,17 +2,19 @@
 
 use kube::{Client, Config};
 use kube_test_control_plane_actors::ActorsConfig;
-use tokio::time::timeout;
 
-use super::error::{ClusterError, in_one_line};
+use super::error::{ClusterError, ConnectError};
 use super::real::{Origin, RealControlPlane};
-use super::request::{ANSWER_MAX, ask};
+use super::request::{RESPONSE_MAX, request_within};
 
 /// Finds the cluster as kube-rs does and checks that it responds.
 pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, ClusterError> {
-    let config = Config::infer()
-        .await
-        .map_err(|err| unreachable("of USE_EXISTING_CLUSTER=true", in_one_line(&err)))?;
+    let config = Config::infer().await.map_err(|err| {
+        unreachable(
+            "of USE_EXISTING_CLUSTER=true",
+            ConnectError::Infer(Box::new(err)),
+        )
+    })?;
     Box::pin(connect(config, actors)).await
 }
 
@@ -25,21 +27,18 @@ pub(super) async fn connect(
     // A retry would only delay the error.
     let mut once = config.clone();
     once.default_retry = false;
-    let client = Client::try_from(once).map_err(|err| unreachable(&url, in_one_line(&err)))?;
+    let client = Client::try_from(once)
+        .map_err(|err| unreachable(&url, ConnectError::Client(Box::new(err))))?;
     // Unlike /version, this path needs credentials.
-    match timeout(ANSWER_MAX, ask(&client, "/api/v1/namespaces?limit=1")).await {
-        Ok(Ok(_)) => RealControlPlane::start(config, Origin::Existing, actors).await,
-        Ok(Err(err)) => Err(unreachable(&url, in_one_line(&err))),
-        Err(_) => Err(unreachable(
-            &url,
-            format!("no response within {ANSWER_MAX:?}"),
-        )),
-    }
+    request_within(RESPONSE_MAX, &client, "/api/v1/namespaces?limit=1")
+        .await
+        .map_err(|err| unreachable(&url, err.into()))?;
+    RealControlPlane::start(config, Origin::Existing, actors).await
 }
 
-fn unreachable(url: &str, reason: String) -> ClusterError {
+fn unreachable(url: &str, source: ConnectError) -> ClusterError {
     ClusterError::Unreachable {
         url: url.to_owned(),
-        reason,
+        source,
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::error::ClusterError;
-use super::request::ANSWER_MAX;
+use super::request::RESPONSE_MAX;
 
 /// Creates a namespace and returns its name.
 pub(super) async fn create(client: &Client, prefix: &str) -> Result<String, ClusterError> {
@@ -19,9 +19,9 @@ pub(super) async fn create(client: &Client, prefix: &str) -> Result<String, Clus
         "kind": "Namespace",
         "metadata": {"generateName": format!("{prefix}-")},
     });
-    let failed = |reason| ClusterError::Namespace {
+    let failed = |source| ClusterError::Namespace {
         prefix: prefix.to_owned(),
-        reason,
+        source,
     };
     let request = Request::post("/api/v1/namespaces")
         .header(CONTENT_TYPE, "application/json")
@@ -40,7 +40,7 @@ pub(super) async fn delete(namespaces: &Namespaces, client: &Client) {
         let Ok(request) = request else {
             continue;
         };
-        match timeout(ANSWER_MAX, client.request_text(request)).await {
+        match timeout(RESPONSE_MAX, client.request_text(request)).await {
             Ok(Ok(_)) => {}
             Ok(Err(err)) => tracing::warn!(namespace = name, %err, "failed to delete namespace"),
             Err(_) => tracing::warn!(namespace = name, "timed out deleting namespace"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::error::ClusterError;
+use super::error::{BinaryError, ClusterError};
 
 /// The interval between checks for the exit of a process.
 const POLL: Duration = Duration::from_millis(20);
@@ -31,7 +31,7 @@ impl Process {
         log: PathBuf,
     ) -> Result<Self, ClusterError> {
         let shown = log.display();
-        let failed = |action: String| move |reason| ClusterError::Prepare { action, reason };
+        let failed = |action: String| move |source| ClusterError::Prepare { action, source };
         let file = File::create(&log).map_err(failed(format!("creating the log {shown}")))?;
         let other = file.try_clone();
         let other = other.map_err(failed(format!("opening the log {shown}")))?;
@@ -43,7 +43,7 @@ impl Process {
             .spawn()
             .map_err(|err| ClusterError::Binary {
                 path: path.to_owned(),
-                reason: err.to_string(),
+                source: BinaryError::System(err),
             })?;
         Ok(Self {
             program,

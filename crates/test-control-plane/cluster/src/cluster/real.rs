@@ -253,9 +253,9 @@ impl Drop for RealControlPlane {
 }
 
 fn client(user: &str, config: Config) -> Result<Client, ClusterError> {
-    Client::try_from(config).map_err(|reason| ClusterError::Client {
+    Client::try_from(config).map_err(|source| ClusterError::Client {
         user: user.to_owned(),
-        reason,
+        source,
     })
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::error::{ClusterError, in_one_line};
+use super::error::ClusterError;
 use super::request::ask;
 
 /// Minimum delay between a write and the reaction of the garbage collector and the namespace
@@ -48,9 +48,7 @@ impl Simulated {
         if config.is_empty() {
             return Ok(None);
         }
-        let failed = |err: kube::Error| ClusterError::Actors {
-            reason: in_one_line(&err),
-        };
+        let failed = |source| ClusterError::Actors { source };
         let is_shared = matches!(scope, Scope::Namespaces(_));
         if is_shared && has_real_nodes(client).await.map_err(failed)? {
             tracing::info!("not starting actors: the cluster has its own nodes");

@@ -18,13 +18,13 @@ pub enum PemError {
     NoKey,
     /// The PEM is malformed.
     #[error("invalid PEM: {0}")]
-    Pem(pem::Error),
+    Pem(#[source] pem::Error),
     /// The key does not match the certificate, or TLS doesn't support it.
     #[error("the certificate can't be used with the key: {0}")]
-    Unusable(rustls::Error),
+    Unusable(#[source] rustls::Error),
     /// An authority's certificate is unusable.
     #[error("the certificate of an authority can't be used: {0}")]
-    Authority(rustls::Error),
+    Authority(#[source] rustls::Error),
 }
 
 /// The server's certificate chain and key.

@@ -35,9 +35,9 @@ impl Folder {
         let make = |what: &str| {
             let prefix = format!("test-control-plane-{what}-");
             let made = tempfile::Builder::new().prefix(&prefix).tempdir();
-            made.map_err(|reason| ClusterError::Prepare {
+            made.map_err(|source| ClusterError::Prepare {
                 action: format!("creating a folder for the {what} of the control plane"),
-                reason,
+                source,
             })
         };
         Ok(Self {
@@ -63,9 +63,9 @@ impl Folder {
             let path = self.work.path().join(name);
             let written =
                 std::fs::File::create(&path).and_then(|mut file| file.write_all(text.as_bytes()));
-            written.map_err(|reason| ClusterError::Prepare {
+            written.map_err(|source| ClusterError::Prepare {
                 action: format!("writing {}", path.display()),
-                reason,
+                source,
             })?;
             Ok::<PathBuf, ClusterError>(path)
         };
