@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use kube_test_control_plane::ServerGates;
 use kube_test_control_plane::UnknownFields;
 use kube_test_control_plane::actors::ActorsConfig;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::cluster::{Backend, TestCluster};
-use kube_test_control_plane::config::ServerGates;
 use statefulset_client::clock::{Clock, SystemClock};
 
 use crate::turn::Turn;

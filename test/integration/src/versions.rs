@@ -2,9 +2,8 @@
 
 use kube_apimachinery::schema::{drop_unknown_members, type_of_kind};
 use kube_test_control_plane::kinds;
-use kube_test_control_plane::object::{Draft, Key};
 use kube_test_control_plane::restart::Restart;
-use kube_test_control_plane::store::Expect;
+use kube_test_control_plane::store::{Draft, Expect, Key};
 use kube_test_control_plane::{ApiServer, EmulatedVersion, ServerGates, UnknownFields};
 
 /// Objects whose newer fields an older server hides. The fields stay in storage until that server

@@ -378,7 +378,7 @@ async fn fixed_quota_leaves_the_back_off() {
         .patch(&format!("{quotas}/small/status"), &status)
         .await;
     let server = stage.plane.service();
-    let key = kube_test_control_plane::object::Key::of("resourcequotas", "default", "small");
+    let key = kube_test_control_plane::store::Key::of("resourcequotas", "default", "small");
     stage.deny_pods(move || {
         let quota = server.store().get(&key)?.value();
         let limit = quota["spec"]["hard"]["requests.memory"]

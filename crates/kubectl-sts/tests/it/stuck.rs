@@ -1,6 +1,6 @@
 //! Stuck situations: `why` names the cause, and the commands that it prints complete the set.
 
-use kube_test_control_plane::object::Key;
+use kube_test_control_plane::store::Key;
 use serde_json::{Value, json};
 
 use crate::kubectl::kubectl;

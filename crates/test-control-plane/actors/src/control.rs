@@ -80,7 +80,8 @@ pub struct Pods<'a> {
 }
 
 impl<'a> Pods<'a> {
-    /// Controls the pods of a server.
+    /// Controls the pods of a server. For the crates of the control plane.
+    #[doc(hidden)]
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }

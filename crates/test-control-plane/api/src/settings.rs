@@ -94,7 +94,8 @@ impl EmulatedVersion {
         }
     }
 
-    /// Returns the version of the schema.
+    /// Returns the version of the schema. For the crates of the control plane.
+    #[doc(hidden)]
     pub fn schema(self) -> Version {
         Version::of_minor(self.minor())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kube_test_control_plane::kinds::KINDS;
+use kube_test_control_plane_api::kinds::KINDS;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

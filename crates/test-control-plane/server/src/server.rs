@@ -182,7 +182,8 @@ impl ApiServer {
     }
 
     /// Reaches the containers of the nodes through these kubelets from now on. Later calls have no
-    /// effect.
+    /// effect. For the crates of the control plane.
+    #[doc(hidden)]
     pub fn serve_containers(&self, kubelets: Arc<dyn Kubelets>) {
         self.0.streams.serve_containers(kubelets);
     }

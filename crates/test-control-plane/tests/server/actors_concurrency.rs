@@ -7,7 +7,7 @@ use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{KubeletConfig, NodesConfig};
 use kube_test_control_plane::faults::{FaultAction, FaultRule, RequestMatcher};
-use kube_test_control_plane::status::ApiError;
+use kube_test_control_plane::reply::ApiError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
-use kube_test_control_plane::status::ApiError;
+use kube_test_control_plane::reply::ApiError;
 use serde_json::{Value, json};
 
 use crate::support::{Plane, pod};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use kube_test_control_plane::audit::Settle;
 use kube_test_control_plane::auth::Identity;
-use kube_test_control_plane::object::Key;
 use kube_test_control_plane::route::Verb;
+use kube_test_control_plane::store::Key;
 use serde_json::json;
 use statefulset_client::clock::TokioClock;
 use statefulset_client::leaderelection::LeaseName;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use integration::manifests;
+use kube_test_control_plane::ServerGates;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{KubeletConfig, PodBehaviour};
-use kube_test_control_plane::config::ServerGates;
 use serde_json::{Value, json};
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::resource::{PODS, Resource, STATEFUL_SETS};

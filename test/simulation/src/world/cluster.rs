@@ -85,7 +85,7 @@ impl Cluster {
     }
 
     pub(super) fn stored(&self, storage: &str, namespace: &str, name: &str) -> Option<Value> {
-        let key = kube_test_control_plane::object::Key::of(storage, namespace, name);
+        let key = kube_test_control_plane::store::Key::of(storage, namespace, name);
         Some(self.plane.server().store().get(&key)?.value())
     }
 

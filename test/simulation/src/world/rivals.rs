@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube_test_control_plane::ApiServer;
-use kube_test_control_plane::object::Key;
+use kube_test_control_plane::store::Key;
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;

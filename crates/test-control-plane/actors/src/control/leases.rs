@@ -16,7 +16,8 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// Controls the leases of a server.
+    /// Controls the leases of a server. For the crates of the control plane.
+    #[doc(hidden)]
     pub fn new(server: &ActorServer) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client }

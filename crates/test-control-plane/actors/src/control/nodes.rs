@@ -19,7 +19,8 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Controls the nodes of a server.
+    /// Controls the nodes of a server. For the crates of the control plane.
+    #[doc(hidden)]
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use kube_test_control_plane::actors::parse_duration;
 use kube_test_control_plane::auth::Authorization;
 use kube_test_control_plane::{EmulatedVersion, ServerConfig, ServiceRange, UnknownFields};
+use kube_test_control_plane_actors::parse_duration;
 
 use crate::generate::Text;
 

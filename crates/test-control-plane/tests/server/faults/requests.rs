@@ -10,8 +10,8 @@ use kube_test_control_plane::audit::AuditEntry;
 use kube_test_control_plane::faults::{
     Delay, FaultAction, FaultError, FaultPlan, FaultRule, RequestMatcher, Schedule,
 };
+use kube_test_control_plane::reply::ApiError;
 use kube_test_control_plane::route::Verb;
-use kube_test_control_plane::status::ApiError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

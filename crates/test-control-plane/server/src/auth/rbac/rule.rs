@@ -39,9 +39,10 @@ fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Er
 }
 
 impl PolicyRule {
-    /// Reports whether the rule allows a request.
+    /// Reports whether the rule allows a request. For the server.
     ///
     /// Upstream: `RuleAllows`.
+    #[doc(hidden)]
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
         has(&self.verbs, &attributes.verb)
             && match &attributes.subject {
