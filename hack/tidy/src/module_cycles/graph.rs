@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::scan::{Crate, MAYBE_OUTSIDE};
+use super::scan::{Crate, Impl, MAYBE_OUTSIDE};
 use super::tokens::Segments;
 
 /// The modules that each module of a level depends on, with a file that does.
 pub(super) type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Limit of aliases that lead to another alias.
+/// Limit of aliases and glob imports that lead to another one.
 const ALIASES_MAX: usize = 8;
 
 /// A type with its module.
@@ -49,14 +49,22 @@ impl<'a> Edges<'a> {
                 .or_default()
                 .extend(item.map(|item| (target, item)));
         }
+        for (module, name) in found.types.keys() {
+            let own = (module.clone(), name.clone());
+            named.entry(module).or_default().insert(own);
+        }
+        for types in named.values_mut() {
+            add_fields(found, types);
+        }
         edges.add_calls(&named);
         edges
     }
 
-    /// Adds the calls of methods that stand outside of their type's module.
+    /// Adds the calls of methods that stand outside of their type's module. A module may call those of
+    /// each type that it names, and of their fields.
     fn add_calls(&mut self, named: &BTreeMap<&Segments, BTreeSet<Type>>) {
         let found = self.found;
-        let blocks: Vec<(Type, &super::scan::Impl)> = (found.impls.iter())
+        let blocks: Vec<(Type, &Impl)> = (found.impls.iter())
             .filter_map(|block| Some((type_of(found, &block.of)?, block)))
             .collect();
         for (of, block) in &blocks {
@@ -65,11 +73,10 @@ impl<'a> Edges<'a> {
             }
             for (module, calls) in &found.calls {
                 let knows = named.get(module).is_some_and(|named| named.contains(of))
-                    || of.0 == *module
                     || blocks
                         .iter()
                         .any(|(other, it)| other == of && it.module == *module);
-                if knows && block.methods.iter().any(|method| calls.contains(method)) {
+                if knows && block.methods.keys().any(|method| calls.contains(method)) {
                     self.add(module, &block.module);
                 }
             }
@@ -125,6 +132,58 @@ pub(super) fn strays(found: &Crate) -> Vec<Stray> {
     strays.collect()
 }
 
+/// A method of a type and another one of the same name, of a trait, which does something else.
+pub(super) struct Double {
+    pub(super) file: String,
+    pub(super) of: String,
+    pub(super) method: String,
+}
+
+pub(super) fn doubles(found: &Crate) -> Vec<Double> {
+    let mut own: BTreeMap<(Type, &str), &str> = BTreeMap::new();
+    let (mut of_traits, mut doubles) = (Vec::new(), Vec::new());
+    for block in &found.impls {
+        let Some(of) = type_of(found, &block.of) else {
+            continue;
+        };
+        for (name, body) in &block.methods {
+            if block.of_trait.is_empty() {
+                own.insert((of.clone(), name), body);
+            } else {
+                of_traits.push((block, of.clone(), name, body));
+            }
+        }
+    }
+    for (block, of, name, body) in of_traits {
+        let method = (of, name.as_str());
+        if own.get(&method).is_some_and(|own| own != body)
+            && let Some(file) = found.modules.get(&block.module)
+        {
+            doubles.push(Double {
+                file: file.clone(),
+                of: method.0.1,
+                method: name.clone(),
+            });
+        }
+    }
+    doubles
+}
+
+/// Adds the types of the fields of these types, and of their fields.
+fn add_fields(found: &Crate, types: &mut BTreeSet<Type>) {
+    let mut open: Vec<Type> = types.iter().cloned().collect();
+    while let Some(next) = open.pop() {
+        for path in found.types.get(&next).into_iter().flatten() {
+            if let Some(field) = type_of(found, path)
+                && found.types.contains_key(&field)
+                && types.insert(field.clone())
+            {
+                open.push(field);
+            }
+        }
+    }
+}
+
 fn type_of(found: &Crate, path: &[String]) -> Option<Type> {
     let (module, name) = resolve(found, path, ALIASES_MAX)?;
     Some((module, name?))
@@ -138,8 +197,10 @@ fn resolve(found: &Crate, path: &[String], aliases: usize) -> Option<(Segments, 
         if segment == MAYBE_OUTSIDE {
             let next = path.get(at + 1)?;
             let inner: Segments = module.iter().chain([next]).cloned().collect();
-            if !found.modules.contains_key(&inner) && alias(next).is_none() {
-                return None;
+            let is_own = found.types.contains_key(&(module.clone(), next.clone()));
+            if !found.modules.contains_key(&inner) && alias(next).is_none() && !is_own {
+                let globs = aliases.checked_sub(1)?;
+                return imported_by_glob(found, &module, next, globs).map(|of| (of.0, Some(of.1)));
             }
             continue;
         }
@@ -153,10 +214,29 @@ fn resolve(found: &Crate, path: &[String], aliases: usize) -> Option<(Segments, 
                 let path: Segments = alias.iter().chain(&path[at + 1..]).cloned().collect();
                 resolve(found, &path, aliases.checked_sub(1)?)
             }
-            None => Some((module, Some(segment.clone()))),
+            None if found.types.contains_key(&(module.clone(), segment.clone())) => {
+                Some((module, Some(segment.clone())))
+            }
+            None => {
+                let globs = aliases.checked_sub(1)?;
+                let of = imported_by_glob(found, &module, segment, globs);
+                let (module, item) = of.unwrap_or((module, segment.clone()));
+                Some((module, Some(item)))
+            }
         };
     }
     Some((module, None))
+}
+
+/// Returns the type with this name in a module of which another one imports all names.
+fn imported_by_glob(found: &Crate, module: &[String], name: &str, aliases: usize) -> Option<Type> {
+    let globs = found.globs.get(module)?;
+    globs.iter().find_map(|glob| {
+        let path: Segments = glob.iter().cloned().chain([name.to_owned()]).collect();
+        let of = resolve(found, &path, aliases)?;
+        let of = (of.0, of.1?);
+        found.types.contains_key(&of).then_some(of)
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use super::tokens::{
     Segments, attribute, functions, impl_block, is_punct, is_test_gate, item_length,
-    path_attribute, simple_path, trees, use_paths,
+    path_attribute, simple_path, trees, type_declaration, use_paths,
 };
 use crate::reachable;
 
@@ -21,6 +21,10 @@ pub(super) struct Crate {
     pub(super) paths: Vec<NamedPath>,
     /// The paths that a module has imported, by module and name.
     pub(super) aliases: BTreeMap<(Segments, String), Segments>,
+    /// The paths of which a module imports all names.
+    pub(super) globs: BTreeMap<Segments, Vec<Segments>>,
+    /// The types and traits that each module declares, with the paths that their fields name.
+    pub(super) types: BTreeMap<(Segments, String), Vec<Segments>>,
     pub(super) impls: Vec<Impl>,
     /// The names that each module uses after a dot or in a path: the methods that it may call.
     pub(super) calls: BTreeMap<Segments, BTreeSet<String>>,
@@ -43,7 +47,8 @@ pub(super) struct Impl {
     pub(super) of: Segments,
     /// The path of the trait from the root, before aliases are followed; empty for an inherent block.
     pub(super) of_trait: Segments,
-    pub(super) methods: Vec<String>,
+    /// The methods with their bodies.
+    pub(super) methods: BTreeMap<String, String>,
 }
 
 /// A file that is still to be read: its path, whether it is the root, and its module.
@@ -127,8 +132,9 @@ impl Scan<'_> {
                 }
                 TokenTree::Ident(name) if is_punct(before, '.') => self.call(name, module),
                 TokenTree::Ident(_) if !is_in_path(&tokens[..at]) => {
-                    if is_item_start(before) {
+                    if is_item_start(before) || is_visible(before) {
                         self.block(&tokens[at..], module);
+                        self.declaration(&tokens[at..], module);
                     }
                     let (named, length) = simple_path(&tokens[at..]);
                     if let [_, .., last] = named.as_slice() {
@@ -174,7 +180,12 @@ impl Scan<'_> {
         for (imported, name) in use_paths(tree) {
             self.name(module, &imported, is_export);
             let path = absolute(module, &imported);
-            self.found.aliases.insert((module.to_vec(), name), path);
+            if name == "*" {
+                let globs = self.found.globs.entry(module.to_vec()).or_default();
+                globs.push(path);
+            } else {
+                self.found.aliases.insert((module.to_vec(), name), path);
+            }
         }
         tree.len()
     }
@@ -197,6 +208,14 @@ impl Scan<'_> {
                 },
                 methods: functions(&block.body),
             });
+        }
+    }
+
+    /// Takes note of the type or trait that these tokens declare, if they do.
+    fn declaration(&mut self, tokens: &[TokenTree], module: &[String]) {
+        if let Some((name, fields)) = type_declaration(tokens) {
+            let fields = fields.iter().map(|path| absolute(module, path)).collect();
+            self.found.types.insert((module.to_vec(), name), fields);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Pieces of Rust source as tokens: attributes, items, paths, impl blocks.
 
+use std::collections::BTreeMap;
+
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The first words of items and statements, after the visibility. An item ends with `;` or a block.
@@ -7,6 +9,9 @@ const ITEMS: [&str; 13] = [
     "mod", "use", "fn", "struct", "enum", "impl", "trait", "const", "static", "type", "async",
     "let", "extern",
 ];
+
+/// The keywords of types and traits.
+const TYPES: [&str; 4] = ["struct", "enum", "union", "trait"];
 
 /// The segments of a path, `["crate", "rest", "watch"]`.
 pub(super) type Segments = Vec<String>;
@@ -124,6 +129,39 @@ pub(super) fn use_paths(tree: &[TokenTree]) -> Vec<(Segments, String)> {
     }
 }
 
+/// The name of the type or trait that these tokens declare, and the paths that its body names.
+pub(super) fn type_declaration(tokens: &[TokenTree]) -> Option<(String, Vec<Segments>)> {
+    let [TokenTree::Ident(keyword), TokenTree::Ident(name), rest @ ..] = tokens else {
+        return None;
+    };
+    if !TYPES.iter().any(|word| keyword == word) {
+        return None;
+    }
+    let end = rest.iter().position(|token| {
+        let is_body =
+            matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+        is_body || is_punct(Some(token), ';')
+    });
+    let mut paths = Vec::new();
+    let declared = end.and_then(|end| rest.get(..=end));
+    collect_paths(declared.unwrap_or_default(), &mut paths);
+    Some((name.to_string(), paths))
+}
+
+fn collect_paths(tokens: &[TokenTree], paths: &mut Vec<Segments>) {
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let (path, length) = simple_path(&tokens[at..]);
+        if let TokenTree::Group(group) = token {
+            collect_paths(&trees(group.stream()), paths);
+        }
+        if !path.is_empty() {
+            paths.push(path);
+        }
+        at += length.max(1);
+    }
+}
+
 /// The impl block at the start of these tokens.
 pub(super) fn impl_block(tokens: &[TokenTree]) -> Option<ImplBlock> {
     let is_impl = matches!(tokens.first(), Some(TokenTree::Ident(word)) if word == "impl");
@@ -164,13 +202,23 @@ fn without_generics(tokens: &[TokenTree]) -> Vec<TokenTree> {
     found
 }
 
-/// The names of the functions directly in a body.
-pub(super) fn functions(body: &[TokenTree]) -> Vec<String> {
-    let pairs = body.windows(2).filter_map(|pair| match pair {
-        [TokenTree::Ident(word), TokenTree::Ident(name)] if word == "fn" => Some(name.to_string()),
-        _ => None,
-    });
-    pairs.collect()
+/// The names of the functions directly in a body, with their own bodies.
+pub(super) fn functions(body: &[TokenTree]) -> BTreeMap<String, String> {
+    let is_body = |token: &&TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+    let functions = body
+        .windows(2)
+        .enumerate()
+        .filter_map(|(at, pair)| match pair {
+            [TokenTree::Ident(word), TokenTree::Ident(name)] if word == "fn" => {
+                let body = body[at..].iter().find(is_body);
+                Some((
+                    name.to_string(),
+                    body.map_or_else(String::new, ToString::to_string),
+                ))
+            }
+            _ => None,
+        });
+    functions.collect()
 }
 
 pub(super) fn is_punct(token: Option<&TokenTree>, expected: char) -> bool {
