@@ -36,14 +36,14 @@ pub(crate) mod message;
 mod test_object;
 mod tracker;
 
-/// A reaction's answer: none to pass the call to the next reaction, a body, or an error. An error
+/// A reaction's response: none to pass the call to the next reaction, a body, or an error. An error
 /// other than [`Error::Api`] reaches the caller as a transport failure.
 pub type Reaction = Box<dyn Fn(&Action) -> Option<Result<String, Error>> + Send>;
 
 /// A plain object tracker behind a real client.
 ///
 /// It is not an API server. It sets no uid, defaults or version, validates nothing, and ignores
-/// preconditions and finalizers. A create may answer `AlreadyExists`, everything else `NotFound`. A
+/// preconditions and finalizers. A create may respond with `AlreadyExists`, everything else `NotFound`. A
 /// deletion removes at once. A PUT replaces the whole object, even on `/status`. A strategic merge
 /// patch merges owner references by uid. A patch encodes the whole object again with sorted keys;
 /// other writes keep their bytes.
@@ -69,7 +69,7 @@ impl FakeClientset {
         Self::default()
     }
 
-    /// Returns a client of this API. Calls are answered immediately, so a task doesn't yield at
+    /// Returns a client of this API. Calls get their response immediately, so a task doesn't yield at
     /// them.
     pub fn rest_client(&self) -> RestClient {
         RestClient::from_service(self.clone())
@@ -124,7 +124,7 @@ impl FakeClientset {
         self.state().faults.push(rule);
     }
 
-    /// Lets a closure answer calls with a verb (none for any) on a resource (`*` for any), before
+    /// Lets a closure respond to calls with a verb (none for any) on a resource (`*` for any), before
     /// the faults and the tracker. The most recently added reaction runs first.
     /// Upstream: `PrependReactor`.
     pub fn react<F>(&self, verb: impl Into<Option<Verb>>, resource: &str, reaction: F)

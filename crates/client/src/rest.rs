@@ -47,7 +47,7 @@ mod watch;
 /// time until the first byte, and watches have their own limit.
 pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 
-/// Time after which a pending request, retries included, is logged as unanswered. Shorter than the
+/// Time after which a pending request, retries included, is logged as without a response. Shorter than the
 /// default response timeout, so a hanging server is logged before its first attempt times out.
 const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 

@@ -1,4 +1,4 @@
-//! Dry syncs: one sync of a set whose requests are answered inside the process. Reads see the
+//! Dry syncs: one sync of a set whose requests get their responses inside the process. Reads see the
 //! caches and the sync's own writes; no write reaches a server.
 //!
 //! Tools use them to predict the controller's next step.

@@ -16,7 +16,7 @@ pub(crate) fn computes_for_long(set: &StatefulSet) -> bool {
 }
 
 /// Awaits a future whose polls take long. For each poll, the thread hands the runtime's other tasks
-/// to another thread, so that probes are answered and the lease is renewed. A single-threaded
+/// to another thread, so that probes get a response and the lease is renewed. A single-threaded
 /// runtime has no other thread.
 pub(crate) async fn poll_in_place<T>(future: impl Future<Output = T>) -> T {
     if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {

@@ -1,4 +1,4 @@
-//! One step of the shipped controller on a snapshot, without a cluster: every request is answered
+//! One step of the shipped controller on a snapshot, without a cluster: every request gets its response
 //! inside the process, and writes are only recorded.
 
 use anyhow::Context as _;

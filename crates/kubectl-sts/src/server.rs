@@ -90,7 +90,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The permission is missing, or the server doesn't answer.
+    /// The permission is missing, or the server doesn't respond.
     pub async fn get(
         &self,
         resource: &Resource,
@@ -112,7 +112,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The object can't be decoded, the permission is missing, or the server doesn't answer.
+    /// The object can't be decoded, the permission is missing, or the server doesn't respond.
     pub async fn get_value(
         &self,
         resource: &Resource,
@@ -128,7 +128,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server doesn't answer, or not with a version.
+    /// The server doesn't respond, or not with a version.
     pub async fn version(&self) -> anyhow::Result<Value> {
         let text = self.read("/version").await.context("read the version")?;
         serde_json::from_str(&text).context("decode the version")
@@ -138,7 +138,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The permission is missing, or the pod doesn't answer.
+    /// The permission is missing, or the pod doesn't respond.
     pub async fn proxied(
         &self,
         namespace: &str,
@@ -193,7 +193,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// A permission is missing, or the server doesn't answer.
+    /// A permission is missing, or the server doesn't respond.
     pub async fn list<T>(
         &self,
         resource: &Resource,
@@ -211,7 +211,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// A permission is missing, or the server doesn't answer.
+    /// A permission is missing, or the server doesn't respond.
     pub async fn list_all<T, C: Default + Extend<T>>(
         &self,
         resource: &Resource,

@@ -2,7 +2,7 @@
 //!
 //! A wait checks the set again and again, as `why` explains it, and ends early if the set is stuck:
 //! at once for a cause that only a person resolves, after a while for one that another program or
-//! time may resolve, such as a registry that doesn't answer.
+//! time may resolve, such as a registry that doesn't respond.
 
 use std::time::Duration;
 

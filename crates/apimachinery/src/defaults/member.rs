@@ -1,4 +1,4 @@
-//! Access to members of JSON objects with the semantics of Go's defaulting functions.
+//! Access to fields of JSON objects with the semantics of Go's defaulting functions.
 
 use std::str::FromStr;
 
@@ -10,21 +10,21 @@ use crate::quantity::Quantity;
 /// A JSON object.
 pub(super) type Object = Map<String, Value>;
 
-/// Sets a member that is a pointer in Go, if it is absent or null.
+/// Sets a field that is a pointer in Go, if it is absent or null.
 pub(super) fn set_if_absent(object: &mut Object, name: &str, value: impl Into<Value>) {
     if object.get(name).is_none_or(Value::is_null) {
         object.insert(name.to_owned(), value.into());
     }
 }
 
-/// Sets a member that is a plain value in Go, if it is absent, null or zero.
+/// Sets a field that is a plain value in Go, if it is absent, null or zero.
 pub(super) fn set_if_zero(object: &mut Object, name: &str, value: impl Into<Value>) {
     if is_zero(object, name) {
         object.insert(name.to_owned(), value.into());
     }
 }
 
-/// Returns true if a member is absent, null, an empty string or the number 0.
+/// Returns true if a field is absent, null, an empty string or the number 0.
 pub(super) fn is_zero(object: &Object, name: &str) -> bool {
     match object.get(name) {
         None | Some(Value::Null) => true,
@@ -34,23 +34,23 @@ pub(super) fn is_zero(object: &Object, name: &str) -> bool {
     }
 }
 
-/// Returns a string member; an empty string if it has another type.
+/// Returns a string field; an empty string if it has another type.
 pub(super) fn text<'a>(object: &'a Object, name: &str) -> &'a str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns an object member.
+/// Returns an object field.
 pub(super) fn child<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
     object.get_mut(name)?.as_object_mut()
 }
 
-/// Returns an object member, created if it is absent or null.
+/// Returns an object field, created if it is absent or null.
 pub(super) fn child_or_new<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
     set_if_absent(object, name, Map::new());
     child(object, name)
 }
 
-/// Returns the object elements of a list member.
+/// Returns the object elements of a list field.
 pub(super) fn elements<'a>(
     object: &'a mut Object,
     name: &str,
@@ -59,7 +59,7 @@ pub(super) fn elements<'a>(
     list.into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
-/// Rounds the quantities in `limits` and `requests` of an object member.
+/// Rounds the quantities in `limits` and `requests` of an object field.
 pub(super) fn round_up_resources(object: &mut Object, name: &str) {
     if let Some(resources) = child(object, name) {
         round_up_quantities(resources, "limits");

@@ -23,7 +23,7 @@ impl MediaType {
         }
     }
 
-    /// Returns the `Accept` header. Servers that weigh both formats alike may answer with either.
+    /// Returns the `Accept` header. Servers that weigh both formats alike may respond with either.
     pub(super) const fn accept(self) -> &'static str {
         match self {
             Self::Json => self.name(),

@@ -8,7 +8,7 @@ use tracing::Level;
 use super::*;
 use crate::scripted::{Said, client, client_of, failure};
 
-/// Waits for a server that answers each list from the script, which receives the whole seconds
+/// Waits for a server that responds to each list from the script, which receives the whole seconds
 /// since the start and the path. Returns the duration and the log lines.
 async fn waited(
     script: impl Fn(u64, &str) -> Said + Send + Sync + 'static,

@@ -64,7 +64,7 @@ impl Handler {
             );
         };
         let headers = &parts.headers;
-        // Probes are answered even under overload.
+        // Probes get a response even under overload.
         let is_probe = self.authorization.is_open(&path) && !headers.contains_key(AUTHORIZATION);
         let permit = self.in_flight.try_acquire();
         if permit.is_err() && !is_probe {

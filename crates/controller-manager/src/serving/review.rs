@@ -46,7 +46,7 @@ impl Reviewer {
         }
     }
 
-    /// Posts a review and returns the answered object. Retries transient failures, which is safe
+    /// Posts a review and returns the object of the response. Retries transient failures, which is safe
     /// because a review changes nothing. Logs the first failure, and the recovery.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ const HEADER_BYTES_MAX: u32 = 64 << 10;
 ///
 /// Upstream: the default of `--http2-max-streams-per-connection` in the secure server.
 const STREAMS_DEFAULT: u32 = 250;
-/// Time limit for an HTTP/2 client to answer a ping.
+/// Time limit for an HTTP/2 client to respond to a ping.
 const PING_MAX: Duration = Duration::from_secs(15);
 /// Time limit for requests in progress when the server stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Answers to the requests of a dry sync.
+//! Responses to the requests of a dry sync.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ const RESOURCES: [TrackedResource; 4] = [
     TrackedResource::ControllerRevisions,
 ];
 
-/// Answers from the caches, overlaid by the sync's own writes.
+/// Responses from the caches, overlaid by the sync's own writes.
 pub(super) struct Answers {
     caches: Caches,
     state: Mutex<State>,
@@ -88,7 +88,7 @@ impl Answers {
         (std::mem::take(&mut state.writes), state.status.take())
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ enum Mutant {
 }
 
 impl Mutant {
-    /// The changed body of a request; `None` if the request is only answered.
+    /// The changed body of a request; `None` if the request only gets a response.
     fn change(self, method: &Method, path: &str, mut body: Value) -> Option<Value> {
         let is = |wanted: Method, part: &str| *method == wanted && path.contains(part);
         match self {

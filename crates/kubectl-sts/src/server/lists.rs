@@ -94,7 +94,7 @@ impl fmt::Display for Unreadable {
 ///
 /// # Errors
 ///
-/// A permission is missing, or the server doesn't answer.
+/// A permission is missing, or the server doesn't respond.
 pub(super) async fn read_all<T, C: Default + Extend<T>>(
     read: impl AsyncFn(&str) -> Result<String, kube::Error>,
     resource: &Resource,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::resources::Resource;
 
-/// An answer of the API server that is an error.
+/// A response of the API server that is an error.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: u16,

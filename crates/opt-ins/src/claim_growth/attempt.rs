@@ -23,7 +23,7 @@ pub(super) struct Candidate<'a> {
     pub(super) slot: &'a PodSlot,
     /// The cached claim.
     pub(super) claim: &'a Claim,
-    /// The wanted size.
+    /// The desired size.
     pub(super) size: &'a Quantity,
     /// True if the controller restarts pods whose volumes wait for that.
     pub(super) restarts: bool,
@@ -45,7 +45,7 @@ pub(super) enum Attempt {
 }
 
 impl Candidate<'_> {
-    /// Requests the wanted size, if the live claim is the set's and smaller.
+    /// Requests the desired size, if the live claim is the set's and smaller.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ const NEXT: Duration = Duration::from_secs(1);
 /// The claims of a set that asks for sizes, after a sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
-    /// Number of existing claims with a wanted size.
+    /// Number of existing claims with a desired size.
     pub total: usize,
     /// Claims that don't have it, from the largest ordinal down.
     pub unfinished: Vec<Unfinished>,
@@ -48,7 +48,7 @@ pub struct Growth {
     pub is_partial: bool,
 }
 
-/// A claim that doesn't have the wanted size.
+/// A claim that doesn't have the desired size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// Its name.
@@ -164,7 +164,7 @@ impl Item<'_> {
 }
 
 impl Growth {
-    /// Returns true if all claims of the set have the wanted size.
+    /// Returns true if all claims of the set have the desired size.
     pub(super) fn is_complete(&self) -> bool {
         self.unfinished.is_empty() && !self.is_partial
     }
@@ -282,7 +282,7 @@ fn ordinals(rollout: Rollout<'_>) -> Vec<(Ordinal, Option<&PodSlot>)> {
     ordinals
 }
 
-/// Returns the existing claims with a wanted size, from the largest ordinal down, as the cache shows
+/// Returns the existing claims with a desired size, from the largest ordinal down, as the cache shows
 /// them.
 async fn pod_claims(context: Context<'_>) -> Result<Vec<PodClaims<'_>>, Error> {
     let rollout = context.rollout;

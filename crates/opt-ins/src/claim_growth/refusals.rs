@@ -23,7 +23,7 @@ pub struct ClaimRefusals(Mutex<BTreeMap<Box<str>, Refusal>>);
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The wanted size in bytes.
+    /// The desired size in bytes.
     pub(super) wanted: i64,
     /// The kind of the refusal.
     pub(super) state: ClaimState,

@@ -47,7 +47,7 @@ fn may_restart(context: Context<'_>) -> bool {
     context.restarts_pods() && !is_paused(context.rollout.set, context.opt_ins)
 }
 
-/// Returns the cached claims of a pod whose volumes wait for its restart, with their wanted sizes.
+/// Returns the cached claims of a pod whose volumes wait for its restart, with their desired sizes.
 fn waiting_claims(context: Context<'_>, slot: &PodSlot) -> Result<Vec<(Arc<Claim>, i64)>, Error> {
     let (set, claims) = (context.rollout.set, context.control.claims());
     let mut waiting = Vec::new();

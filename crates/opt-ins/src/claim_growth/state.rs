@@ -1,8 +1,8 @@
-//! The state of one claim on its way to the wanted size.
+//! The state of one claim on its way to the desired size.
 
 use statefulset_controller_util::claim::{Claim, ClaimPhase};
 
-/// The state of one claim on its way to the wanted size, the gravest first.
+/// The state of one claim on its way to the desired size, the gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ClaimState {
@@ -22,7 +22,7 @@ pub enum ClaimState {
     ClaimLost,
     /// A claim of this name exists that isn't the set's.
     NotOfSet,
-    /// The claim is larger than wanted.
+    /// The claim is larger than desired.
     ShrinkRefused,
     /// The volume waits for a restart of the pod, for which the set doesn't ask.
     AwaitsPodRestart,
@@ -167,7 +167,7 @@ impl ClaimState {
     }
 }
 
-/// Returns true if a claim's volume is being expanded, also to a smaller size than the wanted one. Such
+/// Returns true if a claim's volume is being expanded, also to a smaller size than the desired one. Such
 /// a claim takes part of the budget. One that will never be expanded, or that waits for a restart which
 /// the controller doesn't make, doesn't.
 pub(super) fn is_in_flight(claim: &Claim, restarts: bool) -> bool {

@@ -239,7 +239,7 @@ async fn unanswered_write_delays_quiet() {
         fence.open_until(Duration::from_secs(3600));
         let lease = Duration::from_secs(15);
         let client = answering(&fence, code);
-        // The dropped request counts as unanswered.
+        // The dropped request counts as one without a response.
         let ended = tokio::time::timeout(Duration::from_secs(2), write(&client)).await;
         assert!(ended.is_err() == code.is_none());
         assert!(!fence.is_quiet_for(lease), "{code:?}");

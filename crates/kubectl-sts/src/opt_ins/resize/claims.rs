@@ -47,7 +47,7 @@ impl Planned {
     }
 }
 
-/// Returns the existing claims with a wanted size, from the largest ordinal down. `restarts` is true if the
+/// Returns the existing claims with a desired size, from the largest ordinal down. `restarts` is true if the
 /// set asks, or is about to ask, for restarts of pods whose volumes need that.
 ///
 /// # Errors

@@ -1,11 +1,11 @@
-//! Answers to questions that the sources of 1.37 leave open. A recording may flip a line of the
+//! Assumptions about what the sources of 1.37 leave open. A recording may flip a line of the
 //! table; `docs/versions.md` lists the same questions.
 
 use statefulset_client::feature_gates::KubeVersion;
 
 use super::*;
 
-/// Answers that a recording of 1.37 may change.
+/// Assumptions that a recording of 1.37 may change.
 const PRESENT: [(&str, bool); 6] = [
     ("changed condition alone is written", true),
     ("changed time alone is written", false),

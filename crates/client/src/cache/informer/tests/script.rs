@@ -17,7 +17,7 @@ use tower::{BoxError, service_fn};
 
 use crate::rest::RestClient;
 
-/// The answer to any one request.
+/// The response to any one request.
 #[derive(Clone)]
 pub(super) enum Answer {
     /// A body.
@@ -87,7 +87,7 @@ impl ScriptedApi {
         }
     }
 
-    /// Appends answers to the script.
+    /// Appends responses to the script.
     pub(super) fn then(&self, answers: impl IntoIterator<Item = Answer>) {
         self.answers.lock().unwrap().extend(answers);
     }
