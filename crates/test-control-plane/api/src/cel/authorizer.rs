@@ -65,7 +65,7 @@ pub struct Decision {
     pub error: Option<String>,
 }
 
-/// Answers the questions of expressions.
+/// Decides about the questions of expressions.
 pub trait Authorizer: Debug + Send + Sync {
     /// Returns the decision about a question.
     fn decide(&self, question: &Question) -> Decision;

@@ -156,7 +156,7 @@ impl Checker {
         if select.test { Type::Bool } else { field }
     }
 
-    /// Returns the type of a member.
+    /// Returns the type of a field.
     ///
     /// Upstream: `checkSelectField`
     fn field(&mut self, id: u64, operand: &Type, name: &str) -> Type {

@@ -164,7 +164,7 @@ fn comprehension<'a>(estimate: &mut Estimate<'a>, id: u64, of: &'a Comprehension
     let count = estimate.size(&of.iter_range);
     let range = estimate.shapes.get(&of.iter_range.id).copied();
     let is_map = estimate.is(&of.iter_range, |of| matches!(of, Type::Map(..)));
-    // As in upstream, elements of a range that names no member have the root's shape.
+    // As in upstream, elements of a range that names no field have the root's shape.
     let element = match range {
         Some(range) => range.element.as_deref(),
         None => Some(estimate.root),

@@ -1,4 +1,4 @@
-//! Values that are cheap to copy, and whose missing members are named in errors.
+//! Values that are cheap to copy, and whose missing fields are named in errors.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use cel::common::traits::{
 use cel::common::types::{CelString, DYN_TYPE, Type};
 use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
 
-/// A shared value. A member of a plain value is a missing key, as in cel-go.
+/// A shared value. A field of a plain value is a missing key, as in cel-go.
 ///
 /// Upstream: `refQualify` of cel-go
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Objects whose members are computed when an expression first reads them.
+//! Objects whose fields are computed when an expression first reads them.
 //!
 //! Upstream: `k8s.io/apiserver/pkg/cel/lazy`
 
@@ -12,13 +12,13 @@ use cel::common::value::{CowVal, Val};
 
 use super::values::Value;
 
-/// Computes the members of an object.
+/// Computes the fields of an object.
 pub(crate) trait Members: Debug + Send + Sync {
-    /// Returns a member, or the text of an error; `None` if there is no such member.
+    /// Returns a field, or the text of an error; `None` if there is no such field.
     fn member(&self, name: &str) -> Option<Result<&Value, String>>;
 }
 
-/// Returns an object with these members.
+/// Returns an object with these fields.
 pub(crate) fn lazy(members: Arc<dyn Members>) -> Value {
     Box::new(Lazy(members))
 }

@@ -24,7 +24,7 @@ const STRUCT: u64 = 40;
 /// A part of a pair: the variable of the pair, and the place in it.
 type PartOfPair = (String, i64);
 
-/// How an expression reads variables, members and elements.
+/// How an expression reads variables, fields and elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Reads {
     /// All of them are readable.

@@ -1,4 +1,4 @@
-//! Names of variables and members in rules.
+//! Names of variables and fields in rules.
 
 /// The variable of the value before an update.
 pub(super) const OLD: &str = "oldSelf";
@@ -45,7 +45,7 @@ pub(super) fn without_dot(name: &str) -> &str {
     name.strip_prefix('.').unwrap_or(name)
 }
 
-/// Returns the name of a member in rules; `None` if no rule can name it.
+/// Returns the name of a field in rules; `None` if no rule can name it.
 ///
 /// Upstream: `Escape` of `k8s.io/apiserver/pkg/cel`
 pub(crate) fn escape(name: &str) -> Option<String> {
@@ -69,7 +69,7 @@ pub(crate) fn escape(name: &str) -> Option<String> {
     (starts_well && escaped.chars().all(is_word)).then_some(escaped)
 }
 
-/// Returns the other name of a member whose name is a reserved word.
+/// Returns the other name of a field whose name is a reserved word.
 ///
 /// Upstream: `FindStructFieldType` of `DeclTypeProvider`, with `recognizeKeywordAsFieldName`
 pub(crate) fn escape_reserved(name: &str) -> Option<String> {

@@ -18,7 +18,7 @@ use serde_json::{Map, Value as Json, json};
 use super::types::Type;
 use super::values::Value;
 
-/// The function that makes an object: it takes a name and a map of members.
+/// The function that makes an object: it takes a name and a map of fields.
 pub(super) const MAKE: &str = "@make";
 
 /// The function that escapes a step of a JSON pointer.
@@ -36,7 +36,7 @@ pub(super) fn is_type(name: &str) -> bool {
     name == PATCH || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Returns the type of a member; `None` if there is no such member.
+/// Returns the type of a field; `None` if there is no such field.
 pub(super) fn field(of: &str, name: &str) -> Option<Type> {
     match (of, name) {
         (PATCH, "op" | "path" | "from") => Some(Type::String),
@@ -219,7 +219,7 @@ fn scalar(value: &dyn Val) -> Option<Json> {
         .map(|found| json!(found.inner()))
 }
 
-/// Returns the errors of objects whose type doesn't name the member that holds them.
+/// Returns the errors of objects whose type doesn't name the field that holds them.
 ///
 /// Upstream: `CheckTypeNamesMatchFieldPathNames`
 pub(crate) fn misplaced(value: &dyn Val) -> Vec<String> {
@@ -255,7 +255,7 @@ fn visit(value: &dyn Val, expected: &str, errors: &mut Vec<String>) {
     }
 }
 
-/// Returns the member of an operation that an expression made.
+/// Returns the field of an operation that an expression made.
 pub(crate) fn member(value: &dyn Val, name: &str) -> Option<Value> {
     let made = value.downcast_ref::<Made>()?;
     let mut members = made.members.inner().iter();

@@ -29,7 +29,7 @@ pub(crate) struct Shape {
     pub(super) max: u64,
     /// The length of the shortest JSON, in bytes.
     least: u64,
-    /// The members of an object.
+    /// The fields of an object.
     pub(super) fields: BTreeMap<String, Shape>,
     /// The elements of a list, or the values of a map.
     pub(super) element: Option<Box<Shape>>,

@@ -12,12 +12,12 @@ use super::names::escape_reserved;
 pub(crate) struct ObjectType {
     /// The name in messages.
     pub(crate) name: Cow<'static, str>,
-    /// The types of the members.
+    /// The types of the fields.
     pub(crate) fields: BTreeMap<String, Type>,
 }
 
 impl ObjectType {
-    /// Returns the type of a member, which a reserved word may name.
+    /// Returns the type of a field, which a reserved word may name.
     pub(super) fn field(&self, name: &str) -> Option<&Type> {
         let found = self.fields.get(name);
         found.or_else(|| self.fields.get(&escape_reserved(name)?))
@@ -61,7 +61,7 @@ impl Type {
         Self::List(Box::new(of))
     }
 
-    /// Returns the type of objects with these members.
+    /// Returns the type of objects with these fields.
     pub(crate) fn object<K: Into<String>>(
         name: impl Into<Cow<'static, str>>,
         fields: impl IntoIterator<Item = (K, Self)>,

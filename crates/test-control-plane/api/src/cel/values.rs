@@ -27,7 +27,7 @@ pub(crate) enum Identity {
     Index,
     /// By value.
     Itself,
-    /// By members of the elements.
+    /// By fields of the elements.
     Members(Vec<String>),
 }
 

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::schema::{AdditionalProperties, Schema};
 
-/// Members of an object with metadata, which no schema has to specify.
+/// Fields of an object with metadata, which no schema has to specify.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Sets the defaults of absent members, and of nulls that aren't allowed, from the top down.
+/// Sets the defaults of absent fields, and of nulls that aren't allowed, from the top down.
 ///
 /// Upstream: `Default` with `PruneNonNullableDefaults`
 pub(crate) fn set_defaults(schema: &Schema, value: &mut Value) {
@@ -78,7 +78,7 @@ pub(crate) fn drop_nulls(schema: &Schema, value: &mut Value) {
     }
 }
 
-/// Removes the members that the schema doesn't specify and returns their paths. A value that `has_meta`
+/// Removes the fields that the schema doesn't specify and returns their paths. A value that `has_meta`
 /// keeps its type and metadata.
 pub(crate) fn prune(schema: &Schema, value: &mut Value, has_meta: bool) -> Vec<String> {
     let mut pruned = Vec::new();
@@ -98,7 +98,7 @@ pub(crate) fn prune(schema: &Schema, value: &mut Value, has_meta: bool) -> Vec<S
     pruned
 }
 
-/// The members of a value that stay although its schema doesn't specify them.
+/// The fields of a value that stay although its schema doesn't specify them.
 #[derive(Clone, Copy, Default)]
 struct Kept {
     /// Type and metadata.

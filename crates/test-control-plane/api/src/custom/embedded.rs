@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::schema::Schema;
 
-/// The form of the path of a member that only `additionalProperties` specify.
+/// The form of the path of a field that only `additionalProperties` specify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathForm {
     /// `spec.name`, as lists of unknown fields have it.
@@ -15,10 +15,10 @@ pub(crate) enum PathForm {
     Keys,
 }
 
-/// A visit of the members of an embedded object, and of its path.
+/// A visit of the fields of an embedded object, and of its path.
 pub(crate) type Visit<'a, E> = dyn FnMut(&mut Map<String, Value>, &str) -> Result<(), E> + 'a;
 
-/// Calls `visit` with the members of each embedded object below `path`, and its path. The object at
+/// Calls `visit` with the fields of each embedded object below `path`, and its path. The object at
 /// the empty path isn't embedded.
 ///
 /// # Errors

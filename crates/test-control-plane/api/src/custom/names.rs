@@ -96,7 +96,7 @@ fn in_use_message(name: &str) -> String {
     format!("{name:?} is already in use")
 }
 
-/// Sets a member as Go writes it: optional ones only if they aren't empty.
+/// Sets a field as Go writes it: optional ones only if they aren't empty.
 fn set(names: &mut Map<String, Value>, name: &str, value: Value) {
     let is_empty = value == "" || value.as_array().is_some_and(Vec::is_empty);
     if is_empty && !matches!(name, "plural" | "kind") {

@@ -1,11 +1,11 @@
-//! Paths to members of a schema.
+//! Paths to fields of a schema.
 
 use super::schema::{AdditionalProperties, Schema};
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A member of an object.
+    /// A field of an object.
     Member(String),
     /// A value of a map.
     Key(String),

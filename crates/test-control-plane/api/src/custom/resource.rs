@@ -216,7 +216,7 @@ impl CustomResource {
     }
 
     /// Completes the conversion of an object to the stored version, whose schema may lack some of its
-    /// members.
+    /// fields.
     pub fn coerce_stored(&self, value: &mut Value) {
         if let Some(schema) = &self.stored_schema {
             coerce(schema, value);
@@ -224,9 +224,9 @@ impl CustomResource {
         value["apiVersion"] = json!(self.stored_version);
     }
 
-    /// Returns the members of an object that the schema doesn't specify.
+    /// Returns the fields of an object that the schema doesn't specify.
     ///
-    /// An object of a version without a schema has only such members. One whose metadata can't be decoded
+    /// An object of a version without a schema has only such fields. One whose metadata can't be decoded
     /// has none, since its decoding fails.
     pub(crate) fn unknown_fields(&self, api_version: &str, value: &Value) -> Vec<String> {
         let none = Schema::default();

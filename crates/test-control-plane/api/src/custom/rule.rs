@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cel::Program;
 use crate::members::text;
 
-/// A rule: a member of `x-kubernetes-validations`.
+/// A rule: a field of `x-kubernetes-validations`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rule {
     /// `rule`.

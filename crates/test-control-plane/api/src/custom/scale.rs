@@ -31,7 +31,7 @@ impl Scale {
         found(object, &self.spec)
     }
 
-    /// Sets the desired replicas of an object, with the members around them.
+    /// Sets the desired replicas of an object, with the fields around them.
     pub fn set_wanted(&self, object: &mut Value, replicas: Value) {
         let mut place = object;
         for step in self.spec.split('.').skip(1) {

@@ -58,15 +58,15 @@ impl SchemaType {
     }
 }
 
-/// The schema of members that `properties` doesn't name.
+/// The schema of fields that `properties` doesn't name.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AdditionalProperties {
-    /// There are no such members.
+    /// There are no such fields.
     #[default]
     None,
     /// Any value.
     Any,
-    /// `false`: a write with such members is refused.
+    /// `false`: a write with such fields is refused.
     Forbidden,
     /// Values of this schema.
     Of(Box<Schema>),
@@ -80,7 +80,7 @@ pub(crate) enum ListType {
     Atomic,
     /// By value.
     Set,
-    /// By the members in `x-kubernetes-list-map-keys`.
+    /// By the fields in `x-kubernetes-list-map-keys`.
     Map,
 }
 
@@ -165,7 +165,7 @@ impl Pattern {
 }
 
 impl Schema {
-    /// Reads a schema of a stored definition. Members of a wrong type count as absent.
+    /// Reads a schema of a stored definition. Fields of a wrong type count as absent.
     pub(crate) fn read(from: &Value) -> Self {
         let schemas = |member: &str| -> Vec<Self> {
             let list = from.get(member).and_then(Value::as_array);
@@ -231,7 +231,7 @@ impl Schema {
         }
     }
 
-    /// Returns the schema of a member; `None` if the schema doesn't specify it.
+    /// Returns the schema of a field; `None` if the schema doesn't specify it.
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         match (self.properties.get(name), &self.additional) {
             (Some(schema), _) => Some(schema),
@@ -241,7 +241,7 @@ impl Schema {
     }
 }
 
-/// Returns true if a member is `true`.
+/// Returns true if a field is `true`.
 pub(crate) fn flag(from: &Value, member: &str) -> bool {
     from.get(member) == Some(&Value::Bool(true))
 }

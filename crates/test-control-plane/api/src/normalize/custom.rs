@@ -8,7 +8,7 @@ use crate::kinds::Kind;
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult, FieldError};
 
-/// Completes a request's object: metadata of the right types, defaults, no unspecified members.
+/// Completes a request's object: metadata of the right types, defaults, no unspecified fields.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub(super) fn complete(custom: &CustomResource, kind: &Kind, draft: &mut Draft) 
     each_embedded(&custom.schema, value, "", PathForm::Keys, check)
 }
 
-/// Checks the types of the type and the metadata of an embedded object, and drops unknown members of
+/// Checks the types of the type and the metadata of an embedded object, and drops unknown fields of
 /// its metadata.
 fn coerce_embedded(members: &mut Map<String, Value>, path: &str) -> Result<(), FieldError> {
     for name in ["apiVersion", "kind"] {
@@ -43,7 +43,7 @@ fn coerce_embedded(members: &mut Map<String, Value>, path: &str) -> Result<(), F
 }
 
 /// Completes a custom resource that server-side apply has merged: metadata of the right types, defaults,
-/// and no unspecified members, which an object without named properties may have. Nulls are left to the
+/// and no unspecified fields, which an object without named properties may have. Nulls are left to the
 /// validation.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ fn refused(kind: &Kind, why: &str) -> ApiError {
     ))
 }
 
-/// Drops unknown members of metadata, and the null creation time that its type writes.
+/// Drops unknown fields of metadata, and the null creation time that its type writes.
 fn coerce(metadata: &mut Value) -> Result<(), DecodeError> {
     let sent = metadata.take();
     *metadata = schema::normalize_owned("ObjectMeta", sent, UnknownMembers::Drop, "")?;

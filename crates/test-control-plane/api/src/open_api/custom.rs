@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::custom::{CustomResource, flag};
 use crate::kinds::Kind;
 
-/// The members of schemas that the documents show.
+/// The fields of schemas that the documents show.
 ///
 /// Upstream: `ToKubeOpenAPI` of `Structural`
 const SHOWN: &[&str] = &[
@@ -60,7 +60,7 @@ macro_rules! conventions {
     };
 }
 
-/// The descriptions of the members that definitions needn't specify.
+/// The descriptions of the fields that definitions needn't specify.
 struct Common {
     api_version: &'static str,
     kind: &'static str,
@@ -108,7 +108,7 @@ const OF_EMBEDDED: Common = Common {
 };
 
 impl Common {
-    /// Adds the members. The type of the metadata is a reference if `schemas` has it.
+    /// Adds the fields. The type of the metadata is a reference if `schemas` has it.
     fn add_to(&self, schema: &mut Map<String, Value>, schemas: &Map<String, Value>) {
         let text = |description: &str| json!({"description": description, "type": "string"});
         let mut metadata = json!({"description": self.metadata});

@@ -78,7 +78,7 @@ impl Environment {
     }
 }
 
-/// Returns the type of a member with values of a type: those of libraries are not known there.
+/// Returns the type of a field with values of a type: those of libraries are not known there.
 ///
 /// Upstream: `convertCelTypeToDeclType`
 fn as_field(of: &Type) -> Type {

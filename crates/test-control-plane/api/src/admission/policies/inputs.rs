@@ -10,7 +10,7 @@ use crate::cel::{Authorizer, Resource, Scope, shared, values};
 /// The name of the parameters.
 pub(super) const PARAMS: &str = "params";
 
-/// The members of a namespace's metadata that expressions read.
+/// The fields of a namespace's metadata that expressions read.
 const OF_METADATA: [&str; 12] = [
     "annotations",
     "creationTimestamp",

@@ -42,7 +42,7 @@ enum Mutation {
 /// A change of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Merge these members.
+    /// Merge these fields.
     Apply(Value),
     /// Apply these operations of a JSON patch.
     Patch(Vec<Value>),
@@ -145,7 +145,7 @@ impl Mutation {
     }
 }
 
-/// Checks that the types of made objects name the members that hold them.
+/// Checks that the types of made objects name the fields that hold them.
 fn placed(value: &values::Value) -> Result<(), String> {
     let wrong = objects::misplaced(&**value);
     if wrong.is_empty() {

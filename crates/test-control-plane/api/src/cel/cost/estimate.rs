@@ -8,7 +8,7 @@ use crate::cel::check::Types;
 use crate::cel::shape::Shape;
 use crate::cel::types::Type;
 
-/// The cost of a name or a member.
+/// The cost of a name or a field.
 pub(super) const ACCESS: u64 = 1;
 
 /// The cost of a list, or a map, besides its elements.
@@ -27,7 +27,7 @@ pub(super) struct Estimate<'a> {
     pub(super) key: &'a Shape,
     /// Names with their shapes, the innermost last.
     pub(super) scope: Vec<(&'a str, Option<&'a Shape>)>,
-    /// The shapes of parts that name members.
+    /// The shapes of parts that name fields.
     pub(super) shapes: HashMap<u64, &'a Shape>,
     /// The sizes of parts that are made.
     pub(super) sizes: HashMap<u64, u64>,

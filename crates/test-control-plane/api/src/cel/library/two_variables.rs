@@ -19,7 +19,7 @@ pub(in crate::cel) const ORDERED: &str = "@ordered";
 /// The function that returns the pairs of index and element, or of key and value.
 pub(in crate::cel) const PAIRS: &str = "@pairs";
 
-/// The function that returns a map with one more member, or with those of another.
+/// The function that returns a map with one more entry, or with those of another.
 const INSERT: &str = "cel.@mapInsert";
 
 /// The accumulator variable.
@@ -209,7 +209,7 @@ fn expand_map_entry(helper: &mut MacroExprHelper<'_>, _: &str, body: Vec<IdedExp
     inserting(helper, None, body)
 }
 
-/// Inserts a value under the key of this name, or without a name the members of a map.
+/// Inserts a value under the key of this name, or without a name the entries of a map.
 fn inserting(helper: &mut MacroExprHelper<'_>, key: Option<&str>, body: Vec<IdedExpr>) -> Parts {
     let (value, filter) = last(body);
     let so_far = result(helper);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cel::{REQUEST_MAX, Scalar, Shape, escape};
 use crate::custom::schema::{AdditionalProperties, Schema, SchemaType};
 
-/// The members of metadata that rules can read.
+/// The fields of metadata that rules can read.
 const METADATA: [&str; 2] = ["generateName", "name"];
 
 /// Returns the shape of a schema's values; `None` for values without a type, which rules can't
@@ -86,7 +86,7 @@ fn text(schema: &Schema) -> Shape {
     }
 }
 
-/// Returns true for a member of metadata that rules can read.
+/// Returns true for a field of metadata that rules can read.
 pub(super) fn is_of_metadata(name: &str) -> bool {
     METADATA.contains(&name)
 }

@@ -1,4 +1,4 @@
-//! Members of objects as values of rules.
+//! Fields of objects as values of rules.
 //!
 //! Upstream: `UnstructuredToVal` of `k8s.io/apiserver/pkg/cel/common`
 

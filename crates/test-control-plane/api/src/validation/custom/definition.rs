@@ -284,7 +284,7 @@ fn is_url(text: &str) -> bool {
     has_both && url::check_request(text).is_ok()
 }
 
-/// Checks the members that an update can't change.
+/// Checks the fields that an update can't change.
 fn immutable(new: Definition<'_>, old: Definition<'_>, errors: &mut Vec<FieldError>) {
     let fields = [
         ("spec.scope", old.is_established()),

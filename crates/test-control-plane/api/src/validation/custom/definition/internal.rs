@@ -1,4 +1,4 @@
-//! Texts of upstream's internal types, which errors about whole values show: every member in
+//! Texts of upstream's internal types, which errors about whole values show: every field in
 //! the order of the Go type, under its Go name.
 
 use kube_apimachinery::json::to_go_string;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use self::Form::{Any, Flag, Number, Schema, SchemaOrArray, SchemaOrBool, Schemas, Struct, Text};
 use crate::members::list;
 
-/// The members of a Go struct: the name in Go, the name in JSON, the form.
+/// The fields of a Go struct: the name in Go, the name in JSON, the form.
 type Members = [(&'static str, &'static str, Form)];
 
-/// The form of a member.
+/// The form of a field.
 #[derive(Clone, Copy)]
 enum Form {
     /// A string; empty if absent.
@@ -161,7 +161,7 @@ pub(super) fn schema(schema: &Value) -> String {
     written(&Schema, Some(schema))
 }
 
-/// Returns the text of the member `items` of a schema.
+/// Returns the text of the field `items` of a schema.
 pub(super) fn items(items: &Value) -> String {
     match items {
         Value::Null => "{\"Schema\":null,\"JSONSchemas\":null}".to_owned(),
@@ -169,7 +169,7 @@ pub(super) fn items(items: &Value) -> String {
     }
 }
 
-/// Returns the members of a schema that are set, in the order of the Go type, by their Go names.
+/// Returns the fields of a schema that are set, in the order of the Go type, by their Go names.
 pub(super) fn set_members(schema: &Value) -> impl Iterator<Item = (&'static str, &Value)> {
     let members = SCHEMA.iter();
     members.filter_map(|(go_name, name, _)| Some((*go_name, schema.get(*name)?)))

@@ -1,4 +1,4 @@
-//! The members of a schema about the identity of list elements and maps.
+//! The fields of a schema about the identity of list elements and maps.
 //!
 //! Upstream: `ValidateCustomResourceDefinitionOpenAPISchema`
 

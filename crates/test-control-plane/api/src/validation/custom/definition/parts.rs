@@ -22,7 +22,7 @@ const FORMATS: [&str; 8] = [
     "password",
 ];
 
-/// The members of a version that may be shared, and the member of the internal spec that has a
+/// The fields of a version that may be shared, and the field of the internal spec that has a
 /// shared one, in the order of their checks.
 const MEMBERS: [(&str, &str); 4] = [
     ("schema", "validation"),
@@ -40,7 +40,7 @@ const SELECTABLE_MAX: usize = 8;
 /// The parts of versions. The internal type of upstream moves one that all versions share from
 /// the versions to the spec, and so do the paths of errors.
 pub(super) struct Parts {
-    /// The members that all versions share.
+    /// The fields that all versions share.
     shared: Vec<&'static str>,
 }
 

@@ -8,7 +8,7 @@ use super::{defaults, internal, structural, walk};
 use crate::custom::flag;
 use crate::status::FieldError;
 
-/// The members of the root, by their Go names, that a schema with the subresource `status` may have.
+/// The fields of the root, by their Go names, that a schema with the subresource `status` may have.
 const AT_ROOT: [&str; 22] = [
     "Description",
     "Type",

@@ -13,7 +13,7 @@ const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
-/// Members that structural schemas don't support.
+/// Fields that structural schemas don't support.
 const UNSUPPORTED: [&str; 7] = [
     "id",
     "$schema",
@@ -24,7 +24,7 @@ const UNSUPPORTED: [&str; 7] = [
     "definitions",
 ];
 
-/// Members that only the structure of a schema may have, not its value validations, with the value
+/// Fields that only the structure of a schema may have, not its value validations, with the value
 /// that they must have instead.
 const STRUCTURE: [(&str, &str); 12] = [
     ("type", "empty"),

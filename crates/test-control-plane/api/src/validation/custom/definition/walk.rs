@@ -16,7 +16,7 @@ const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 #[cfg(not(feature = "cel"))]
 const RULES: &str = "x-kubernetes-validations";
 
-/// Members that no schema supports.
+/// Fields that no schema supports.
 const UNSUPPORTED: [&str; 6] = [
     "id",
     "additionalItems",
@@ -51,7 +51,7 @@ struct Walk {
     rules: Option<rules::Report>,
 }
 
-/// Members of a schema that hold others: one, named ones or a list of them.
+/// Fields of a schema that hold others: one, named ones or a list of them.
 const HOLDERS: [&str; 9] = [
     "additionalProperties",
     "properties",
@@ -64,7 +64,7 @@ const HOLDERS: [&str; 9] = [
     "dependencies",
 ];
 
-/// Returns the schemas directly inside of a schema: the member that holds each, its key or index, and
+/// Returns the schemas directly inside of a schema: the field that holds each, its key or index, and
 /// the schema.
 pub(super) fn inner(schema: &Value) -> impl Iterator<Item = (&'static str, String, &Value)> {
     let is_named = |name: &str| ["properties", "definitions", "dependencies"].contains(&name);

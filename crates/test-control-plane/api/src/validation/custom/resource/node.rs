@@ -49,7 +49,7 @@ impl Validation {
     }
 }
 
-/// Returns the path of a member.
+/// Returns the path of a field.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()

@@ -14,7 +14,7 @@ pub(super) fn is_unchanged(schema: &Schema, node: Node<'_>) -> bool {
         .is_some_and(|old| is_equal(schema, node.value, old))
 }
 
-/// Compares two values. As in upstream, an object with a member that the schema doesn't specify equals
+/// Compares two values. As in upstream, an object with a field that the schema doesn't specify equals
 /// none, and the order of a list with keys doesn't count.
 ///
 /// Upstream: `CachedDeepEqual`

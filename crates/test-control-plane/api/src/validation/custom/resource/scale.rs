@@ -48,7 +48,7 @@ fn of_count(object: &Value, path: &str) -> Option<FieldError> {
 ///
 /// # Errors
 ///
-/// The text of the error of a step into a value that has no members.
+/// The text of the error of a step into a value that has no fields.
 ///
 /// Upstream: `NestedFieldNoCopy`
 fn nested<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
