@@ -40,7 +40,7 @@ pub fn by_storage(storage: &str) -> Option<&'static Arc<Kind>> {
     rows.find(|k| &*k.storage == storage && !k.has(Trait::View))
 }
 
-/// Returns the schema type of a kind, with the members of the newest version. Those that the
+/// Returns the schema type of a kind, with the fields of the newest version. Those that the
 /// emulated version lacks are dropped when an object is normalized.
 pub(crate) fn type_of(kind: &Kind) -> Option<&'static Type> {
     type_in(kind, Version::NEWEST)

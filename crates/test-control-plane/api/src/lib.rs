@@ -1,4 +1,4 @@
-//! Kubernetes objects in a test API server: decoding, defaults, validation, answers.
+//! Kubernetes objects in a test API server: decoding, defaults, validation, responses.
 #![doc = include_str!("../README.md")]
 
 pub mod admission;

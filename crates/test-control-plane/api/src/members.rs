@@ -1,7 +1,7 @@
-//! Readers and writers of members of JSON values. A missing member, or one of another type, reads as
+//! Readers and writers of fields of JSON values. A missing field, or one of another type, reads as
 //! empty.
 //!
-//! Functions named `…_at` take a JSON pointer without escapes, the others the name of a member.
+//! Functions named `…_at` take a JSON pointer without escapes, the others the name of a field.
 
 pub(crate) mod resources;
 
@@ -48,7 +48,7 @@ pub fn number_at(value: &Value, pointer: &str) -> i64 {
     at(value, pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Returns a member that is a JSON object, replacing any other value by an empty object.
+/// Returns a field that is a JSON object, replacing any other value by an empty object.
 ///
 /// # Panics
 ///
@@ -62,7 +62,7 @@ pub fn object_mut<'a>(value: &'a mut Value, member: &str) -> &'a mut Map<String,
         .expect("the member was made an object just above")
 }
 
-/// Sets a member, or removes it if the value is `None`.
+/// Sets a field, or removes it if the value is `None`.
 pub fn set_or_remove(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     match value {
         Some(value) if !value.is_null() => {

@@ -14,7 +14,7 @@ use crate::status::{ApiError, ApiResult};
 pub use empties::Empties;
 pub use older_object::OlderObject;
 
-/// Checks the types of members that the server overwrites in a new object.
+/// Checks the types of fields that the server overwrites in a new object.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ pub fn check_overwritten(kind: &Kind, draft: &Draft, version: EmulatedVersion) -
 ///
 /// # Errors
 ///
-/// 400 for a value of the wrong type, and for unknown members in strict mode.
+/// 400 for a value of the wrong type, and for unknown fields in strict mode.
 pub fn normalize(
     kind: &Kind,
     draft: &mut Draft,

@@ -30,8 +30,8 @@ pub(crate) use stored_text::raw_member;
 
 /// A mutable object during a request.
 ///
-/// For kinds with [`Trait::RawData`], `data` holds the text of the member `data` and `value` lacks
-/// that member.
+/// For kinds with [`Trait::RawData`], `data` holds the text of the field `data` and `value` lacks
+/// that field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
     /// The object; always a JSON object.
@@ -139,12 +139,12 @@ impl Draft {
         encoder
     }
 
-    /// Returns the member `metadata`; empty if it is missing.
+    /// Returns the field `metadata`; empty if it is missing.
     pub fn metadata(&self) -> MetadataRef<'_> {
         MetadataRef(self.value.get("metadata"))
     }
 
-    /// Returns the member `metadata`, creating it if missing.
+    /// Returns the field `metadata`, creating it if missing.
     pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         object_mut(&mut self.value, "metadata")
     }
@@ -173,12 +173,12 @@ fn type_meta(map: &Map<String, Value>) -> String {
     )
 }
 
-/// Reads the standard members of `metadata`.
+/// Reads the standard fields of `metadata`.
 #[derive(Clone, Copy, Debug)]
 pub struct MetadataRef<'a>(pub Option<&'a Value>);
 
 impl<'a> MetadataRef<'a> {
-    /// Returns a string member; empty if it is missing.
+    /// Returns a string field; empty if it is missing.
     pub fn text(self, member: &str) -> &'a str {
         self.0
             .and_then(|m| m.get(member))
@@ -258,7 +258,7 @@ impl<'a> MetadataRef<'a> {
         self.0?.get("annotations")?.get(key)?.as_str()
     }
 
-    /// Returns the elements of a list member.
+    /// Returns the elements of a list field.
     pub fn list(self, member: &str) -> impl Iterator<Item = &'a Value> {
         self.0
             .and_then(|m| m.get(member))

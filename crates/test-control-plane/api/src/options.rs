@@ -120,7 +120,7 @@ impl WriteOptions {
     }
 }
 
-/// Returns the members of the options of creates and updates, without empty ones.
+/// Returns the fields of the options of creates and updates, without empty ones.
 fn sent(query: &Query, dry_run: &[String]) -> Map<String, Value> {
     let texts = ["fieldManager", "fieldValidation"].into_iter();
     let texts = texts.filter_map(|name| Some((name, json!(query.get(name)?))));
@@ -173,7 +173,7 @@ impl DeleteOptions {
     /// # Errors
     ///
     /// 422 for values that aren't allowed or that conflict, 400 for an invalid number in the query,
-    /// 500 for a member of another type, as upstream answers.
+    /// 500 for a field of another type, as upstream responds.
     pub fn parse(query: &Query, body: &Value) -> ApiResult<Self> {
         let raw = if body.is_null() {
             Raw::of_query(query)?
@@ -239,7 +239,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// Returns the filled members.
+    /// Returns the filled fields.
     fn members(&self) -> Map<String, Value> {
         let mut preconditions = Map::new();
         for (name, value) in [

@@ -151,7 +151,7 @@ impl Patch {
                 };
                 merged(kind, old, patch.get("data").is_none(), apply)?
             }
-            // A strategic patch decodes the data too, which sorts its members.
+            // A strategic patch decodes the data too, which sorts its fields.
             Self::Strategic(patch) => merged(kind, old, false, |value| {
                 *value = strategic(kind, value, patch)?;
                 Ok(())
@@ -209,7 +209,7 @@ impl Patch {
     }
 }
 
-/// Drops the null members of objects in lists, which RFC 7396 keeps.
+/// Drops the null fields of objects in lists, which RFC 7396 keeps.
 ///
 /// Upstream: `pruneAryNulls` of json-patch
 fn drop_nulls_in_lists(patch: &mut Value) {
@@ -294,7 +294,7 @@ fn object(kind: &Kind, body: &[u8]) -> Result<Value, String> {
             if kind.has(Trait::RawData)
                 && let Some(raw) = raw_member(body, "data")
             {
-                // A merge patch changes members inside the data too.
+                // A merge patch changes fields inside the data too.
                 object["data"] = read_checked(
                     raw,
                     Expect::Anything,

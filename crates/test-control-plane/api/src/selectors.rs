@@ -35,7 +35,7 @@ enum Field {
     Namespace,
     /// The index in the kind's list.
     Of(usize),
-    /// A member of a custom resource in the version of this row. Stored objects have no list of
+    /// A field of a custom resource in the version of this row. Stored objects have no list of
     /// such values, because definitions change.
     Custom(Arc<Kind>, usize),
 }

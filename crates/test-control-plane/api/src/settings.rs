@@ -8,7 +8,7 @@ use kube_apimachinery::schema::Version;
 
 use crate::setters;
 
-/// The treatment of members outside the schema of the emulated version.
+/// The treatment of fields outside the schema of the emulated version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownFields {
     /// Drop them, as upstream does.
@@ -43,7 +43,7 @@ impl FromStr for UnknownFields {
 pub struct ServerGates {
     /// `MaxUnavailableStatefulSet` (off in 1.36, on since 1.37) enables
     /// `spec.updateStrategy.rollingUpdate.maxUnavailable` of stateful sets. Without the gate the
-    /// member is dropped, unless the stored set already has it.
+    /// field is dropped, unless the stored set already has it.
     pub max_unavailable_stateful_set: bool,
     /// `StatefulSetRecreateStrategy` (off, since 1.37) allows the update strategy `Recreate`. While
     /// it is off, only sets that already have the strategy keep it. `None` for versions without the

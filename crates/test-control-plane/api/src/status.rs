@@ -321,7 +321,7 @@ impl ApiError {
     }
 }
 
-/// Builds a `details` object without its empty members.
+/// Builds a `details` object without its empty fields.
 pub fn details(name: &str, group: &str, kind: &str) -> Value {
     let mut map = Map::new();
     for (key, value) in [("name", name), ("group", group), ("kind", kind)] {

@@ -1,4 +1,4 @@
-//! Unknown and repeated members of a body, for `fieldValidation`.
+//! Unknown and repeated fields of a body, for `fieldValidation`.
 
 mod walk;
 
@@ -16,7 +16,7 @@ use crate::status::{ApiError, ApiResult};
 pub use self::walk::has_repeated;
 use self::walk::{Finding, walk};
 
-/// The check of a body's members.
+/// The check of a body's fields.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberCheck<'a> {
     /// The kind of the body.
@@ -25,13 +25,13 @@ pub struct MemberCheck<'a> {
     pub validation: FieldValidation,
     /// The version whose schema defines the known fields.
     pub version: EmulatedVersion,
-    /// The treatment of members outside the schema.
+    /// The treatment of fields outside the schema.
     pub unknown_fields: UnknownFields,
 }
 
 impl MemberCheck<'_> {
-    /// Finds repeated and unknown members of a POST or PUT. Returns warnings, or an error for a
-    /// strict client. `in_yaml` is the error about repeated members in the body's original YAML.
+    /// Finds repeated and unknown fields of a POST or PUT. Returns warnings, or an error for a
+    /// strict client. `in_yaml` is the error about repeated fields in the body's original YAML.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl MemberCheck<'_> {
         )))
     }
 
-    /// Finds repeated members of a patch and the unknown members that it adds to the object.
+    /// Finds repeated fields of a patch and the unknown fields that it adds to the object.
     /// `patched` returns the object before the patch and the result.
     ///
     /// # Errors
@@ -138,12 +138,12 @@ impl MemberCheck<'_> {
     }
 }
 
-/// Returns the error of a strict decoder that found unknown members at these paths.
+/// Returns the error of a strict decoder that found unknown fields at these paths.
 pub fn unknown_error(paths: &[String]) -> String {
     strict_error(&unknown(paths).collect::<Vec<_>>())
 }
 
-/// Returns the messages for unknown members.
+/// Returns the messages for unknown fields.
 fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }

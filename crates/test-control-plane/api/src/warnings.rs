@@ -1,4 +1,4 @@
-//! Warnings about accepted objects, besides those about unknown and repeated members.
+//! Warnings about accepted objects, besides those about unknown and repeated fields.
 
 mod addresses;
 mod definition;

@@ -92,7 +92,7 @@ fn decode(envelope: &Envelope<'_>) -> Result<Value, WireError> {
     Ok(value)
 }
 
-/// Returns the text of the member that is kept verbatim. The decoder has already checked that it is
+/// Returns the text of the field that is kept verbatim. The decoder has already checked that it is
 /// JSON.
 fn raw_text(envelope: &Envelope<'_>) -> Option<String> {
     let found: &Type = Version::NEWEST.type_of_kind(&envelope.api_version, &envelope.kind)?;

@@ -34,7 +34,7 @@ fn drop_all(block: &str, new: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// Returns the names of a step's members, and whether they go if they become empty.
+/// Returns the names of a step's fields, and whether they go if they become empty.
 fn members(step: &str) -> (impl Iterator<Item = &str>, bool) {
     let names = step.trim_end_matches('?');
     (names.split('|'), names.len() < step.len())

@@ -3,7 +3,7 @@
 use kube_apimachinery::schema::{Field, Shape, Type};
 use serde_json::{Map, Value};
 
-/// Members that always exist, and whose content has defaults.
+/// Fields that always exist, and whose content has defaults.
 const TEMPLATES: [(&str, &str); 2] = [
     ("PodTemplateSpec", "template"),
     ("JobTemplateSpec", "jobTemplate"),

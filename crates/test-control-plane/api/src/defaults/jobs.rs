@@ -101,7 +101,7 @@ pub fn select_own_pods(job: &mut Value, has_pod_labels: bool) {
     }
 }
 
-/// Inserts a member that is missing into an object at a path of objects. Leaves other values alone.
+/// Inserts a field that is missing into an object at a path of objects. Leaves other values alone.
 fn insert(value: &mut Value, pointer: &str, member: &str, inserted: Option<Value>) {
     let mut at = value;
     for step in pointer.split('/').skip(1) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::members::{list, object_mut, text};
 use crate::validation::{annotations, is_app_armor_profile};
 
-/// Members of the affinities of a pod, and of their terms.
+/// Fields of the affinities of a pod, and of their terms.
 const AFFINITIES: [&str; 2] = ["podAffinity", "podAntiAffinity"];
 const TERMS: [(&str, &str); 2] = [
     (

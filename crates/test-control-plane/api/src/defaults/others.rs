@@ -231,7 +231,7 @@ pub fn is_default(class: &Value) -> bool {
         .any(|mark| metadata.annotation(mark) == Some("true"))
 }
 
-/// Returns a member that is an object, created if it is absent or null; `None` if it is of another
+/// Returns a field that is an object, created if it is absent or null; `None` if it is of another
 /// type.
 fn child<'a>(value: &'a mut Value, member: &str) -> Option<&'a mut Map<String, Value>> {
     let slot = value.as_object_mut()?.entry(member).or_insert(Value::Null);

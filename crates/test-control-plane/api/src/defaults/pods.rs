@@ -1,4 +1,4 @@
-//! Pod defaults: members that the type always prints, and admission.
+//! Pod defaults: fields that the type always prints, and admission.
 
 use kube_apimachinery::defaults;
 use kube_apimachinery::quantity::Quantity;

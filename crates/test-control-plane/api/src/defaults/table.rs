@@ -1,6 +1,6 @@
 //! Defaults as data, see `table.txt`.
 //!
-//! The schema says the rest: a plain member that is zero counts as absent, a pointer only if it is
+//! The schema says the rest: a plain field that is zero counts as absent, a pointer only if it is
 //! null; objects on the path that are no pointers always exist. Values of a wrong type stay
 //! unchanged.
 
@@ -16,7 +16,7 @@ use crate::kinds::{Kind, type_of};
 static DEFAULTS: LazyLock<BTreeMap<&'static str, Vec<Default>>> =
     LazyLock::new(|| parse(include_str!("table.txt")));
 
-/// The default of a member.
+/// The default of a field.
 struct Default {
     path: Vec<Step>,
     /// Whether it also replaces an empty list.
@@ -30,7 +30,7 @@ struct Step {
     condition: Option<Condition>,
 }
 
-/// A condition of an object on the path: the text of a member.
+/// A condition of an object on the path: the text of a field.
 struct Condition {
     member: &'static str,
     texts: Vec<&'static str>,
@@ -41,7 +41,7 @@ struct Condition {
 enum Source {
     /// This value.
     Value(Value),
-    /// A copy of the member next to it.
+    /// A copy of the field next to it.
     Beside(&'static str),
 }
 
@@ -115,7 +115,7 @@ impl Source {
     }
 }
 
-/// Returns false for a number that no port has room for: the error about it names the first member.
+/// Returns false for a number that no port has room for: the error about it names the first field.
 fn is_copied(value: &Value) -> bool {
     !value.is_number()
         || value

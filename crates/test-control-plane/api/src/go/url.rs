@@ -152,7 +152,7 @@ impl Url {
         &self.query
     }
 
-    /// Returns the values of the query by name. Skips members that cannot be read.
+    /// Returns the values of the query by name. Skips pairs that cannot be read.
     ///
     /// Upstream: `parseQuery`
     pub(crate) fn query(&self) -> BTreeMap<String, Vec<String>> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Kind, ROWS};
 
-/// The empty objects of all kinds, with the members that Go's types always have.
+/// The empty objects of all kinds, with the fields that Go's types always have.
 static ZEROS: LazyLock<BTreeMap<String, Value>> =
     LazyLock::new(|| ROWS.iter().map(|kind| (key(kind), make(kind))).collect());
 

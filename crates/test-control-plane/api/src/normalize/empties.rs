@@ -16,7 +16,7 @@ pub struct Empties(Vec<Empty>);
 /// An empty list or map.
 #[derive(Clone, Debug)]
 struct Empty {
-    /// The members and indices that lead to it.
+    /// The fields and indices that lead to it.
     path: Vec<String>,
     is_list: bool,
 }

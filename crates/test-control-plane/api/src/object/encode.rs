@@ -1,4 +1,4 @@
-//! Encoding of objects as JSON text like Go's: members in Go's declaration order, Go's escapes, raw
+//! Encoding of objects as JSON text like Go's: fields in Go's declaration order, Go's escapes, raw
 //! text verbatim.
 
 use kube_apimachinery::json::{write_go, write_go_str};
@@ -24,14 +24,14 @@ enum Scope {
 }
 
 impl Encoder {
-    /// Appends the member `name` of an object of type `of`.
+    /// Appends the field `name` of an object of type `of`.
     pub(super) fn root_member(&mut self, of: Option<&'static Type>, name: &str, value: &Value) {
         self.name(name);
         let expect = of.map_or(Expect::Anything, Expect::Object);
         self.member(expect, Scope::Root, name, value);
     }
 
-    /// Appends a member's name and a colon.
+    /// Appends a field's name and a colon.
     pub(super) fn name(&mut self, name: &str) {
         self.string(name);
         self.text.push(b':');
@@ -94,7 +94,7 @@ impl Encoder {
         self.text.push(b'}');
     }
 
-    /// Encodes a field set, with members sorted by path element.
+    /// Encodes a field set, with entries sorted by path element.
     fn fields(&mut self, value: &Value) {
         let Value::Object(members) = value else {
             return self.generic(value);

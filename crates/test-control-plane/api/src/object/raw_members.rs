@@ -1,4 +1,4 @@
-//! Raw JSON text in the members of an object.
+//! Raw JSON text in the fields of an object.
 
 use kube_apimachinery::schema::Kind as ValueKind;
 use serde_json::Value;

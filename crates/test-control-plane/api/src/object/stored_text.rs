@@ -22,7 +22,7 @@ pub(super) fn type_meta(text: &[u8]) -> (String, String) {
     (member("apiVersion"), member("kind"))
 }
 
-/// Returns the bytes of a top-level member. The last one wins.
+/// Returns the bytes of a top-level field. The last one wins.
 pub(crate) fn raw_member<'a>(text: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     let mut cursor = Cursor::new(text);
     let mut found = None;

@@ -9,13 +9,13 @@ use crate::kinds::Verb;
 /// The query parameters, each with its type and its description.
 const TABLE: &str = include_str!("parameters.txt");
 
-/// The members of `CreateOptions` and `UpdateOptions`.
+/// The fields of `CreateOptions` and `UpdateOptions`.
 const OF_WRITES: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
 
-/// The members of `PatchOptions`.
+/// The fields of `PatchOptions`.
 const OF_PATCHES: [&str; 4] = ["dryRun", "patch.fieldManager", "fieldValidation", "force"];
 
-/// The members of `DeleteOptions`.
+/// The fields of `DeleteOptions`.
 const OF_DELETIONS: [&str; 5] = [
     "dryRun",
     "gracePeriodSeconds",
@@ -24,7 +24,7 @@ const OF_DELETIONS: [&str; 5] = [
     "propagationPolicy",
 ];
 
-/// The members of `ListOptions`; those of watches are the first two.
+/// The fields of `ListOptions`; those of watches are the first two.
 const OF_LISTS: [&str; 11] = [
     "allowWatchBookmarks",
     "watch",

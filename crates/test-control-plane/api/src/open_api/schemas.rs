@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::kinds::Kind;
 
 /// Returns the schemas of a group version's kinds and subresources and of all types they contain,
-/// by name, with the members of a version of the types.
+/// by name, with the fields of a version of the types.
 #[cfg(feature = "openapi")]
 pub(super) fn of(
     group_version: (&str, &str),

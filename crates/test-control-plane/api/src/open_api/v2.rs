@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 /// The place of schemas in v3, and in v2.
 const SCHEMAS: [&str; 2] = ["#/components/schemas/", "#/definitions/"];
 
-/// The members of schemas that v2 doesn't have.
+/// The fields of schemas that v2 doesn't have.
 const UNKNOWN: [&str; 4] = ["anyOf", "not", "nullable", "oneOf"];
 
-/// The members of schemas that describe the value's content. Upstream drops them for values that
+/// The fields of schemas that describe the value's content. Upstream drops them for values that
 /// may be null, which v2 can't express.
 const OF_CONTENT: [&str; 4] = ["additionalProperties", "items", "properties", "type"];
 
@@ -113,7 +113,7 @@ fn content(content: &Value) -> (Vec<String>, Option<Value>) {
     (media_types.collect(), schema)
 }
 
-/// Replaces the schemas of parameters by the members of a v2 parameter.
+/// Replaces the schemas of parameters by the fields of a v2 parameter.
 fn inline(parameters: &mut Value) {
     for parameter in parameters.as_array_mut().into_iter().flatten() {
         let schema = parameter["schema"].take();

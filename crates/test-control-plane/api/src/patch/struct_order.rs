@@ -1,4 +1,4 @@
-//! JSON text in Go's declaration order of members, for messages.
+//! JSON text in Go's declaration order of fields, for messages.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::go::json::raw::compact;
 
 /// Returns the text of an object of type `of` after a merge patch, the text of which is `patch`.
-/// Objects that the patch enters have their members sorted by name, because Go decodes them into maps,
+/// Objects that the patch enters have their fields sorted by name, because Go decodes them into maps,
 /// and other values of the patch are those that were sent: `1.50` and `3.0`.
 pub(crate) fn patched(of: Option<&Type>, object: &Value, patch: &str) -> String {
     let mut text = String::new();
@@ -27,11 +27,11 @@ fn parts<'a, T: Deserialize<'a>>(text: Option<&'a RawValue>) -> Option<T> {
 
 /// The known type of a value.
 enum Known<'a> {
-    /// Unknown, or without members.
+    /// Unknown, or without fields.
     Nothing,
     /// An object of this type.
     Object(&'a Type),
-    /// The value of this member.
+    /// The value of this field.
     Member(&'a Field),
 }
 
@@ -40,7 +40,7 @@ impl<'a> Known<'a> {
         found.map_or(Self::Nothing, Self::Object)
     }
 
-    /// Returns the type of the member `name`.
+    /// Returns the type of the field `name`.
     fn member(&self, name: &str) -> Self {
         match self {
             Self::Object(found) => found.field(name).map_or(Self::Nothing, Known::in_field),
@@ -98,7 +98,7 @@ fn write(known: &Known<'_>, value: &Value, patch: Option<&RawValue>, text: &mut 
     }
 }
 
-/// Returns the names of an object's members: the type's members in declaration order, then unknown
+/// Returns the names of an object's fields: the type's fields in declaration order, then unknown
 /// ones.
 fn names<'a>(known: &Known<'_>, members: &'a Map<String, Value>, by_name: bool) -> Vec<&'a str> {
     let mut names: Vec<&str> = members.keys().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The search for unknown and repeated members of a body, in text order.
+//! The search for unknown and repeated fields of a body, in text order.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,12 +17,12 @@ use crate::settings::EmulatedVersion;
 /// Upstream: `saveStrictError` of `sigs.k8s.io/json`
 const FINDINGS_MAX: usize = 100;
 
-/// A finding, with the path of the member.
+/// A finding, with the path of the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// The schema doesn't know the member.
+    /// The schema doesn't know the field.
     Unknown(String),
-    /// The member is repeated in its object.
+    /// The field is repeated in its object.
     Repeated(String),
 }
 
@@ -35,19 +35,19 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Finds repeated members, and those that a version doesn't know. Returns none for invalid JSON,
+/// Finds repeated fields, and those that a version doesn't know. Returns none for invalid JSON,
 /// which the decoder reports.
 pub(super) fn walk(kind: &Kind, version: EmulatedVersion, text: &[u8]) -> Vec<Finding> {
     let found = type_in(kind, version.schema());
     run(found.map_or(Expect::Anything, Expect::Object), text)
 }
 
-/// Finds repeated members in any JSON text.
+/// Finds repeated fields in any JSON text.
 pub(super) fn repeated(text: &[u8]) -> Vec<Finding> {
     run(Expect::Anything, text)
 }
 
-/// Finds repeated and unknown members of the operations of a JSON patch.
+/// Finds repeated and unknown fields of the operations of a JSON patch.
 pub(super) fn operations(text: &[u8]) -> Vec<Finding> {
     if syntax_error(text).is_some() {
         return Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn operations(text: &[u8]) -> Vec<Finding> {
     walk.found
 }
 
-/// Returns true if JSON text has repeated members.
+/// Returns true if JSON text has repeated fields.
 pub fn has_repeated(text: &[u8]) -> bool {
     !repeated(text).is_empty()
 }
@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
     }
 
     fn value(&mut self, expect: Expect, depth: usize) {
-        // The search skips members that Go stores verbatim or decodes by hand.
+        // The search skips fields that Go stores verbatim or decodes by hand.
         let is_raw = matches!(
             expect,
             Expect::One(ValueKind::Raw) | Expect::Json | Expect::Either(_)

@@ -107,7 +107,7 @@ fn not_json(data: Option<&Map<String, Value>>, key: &str) -> Option<FieldError> 
     Some(FieldError::invalid_text(field, value, &detail))
 }
 
-/// Rejects changes to the immutable members, and to `immutable` itself.
+/// Rejects changes to the immutable fields, and to `immutable` itself.
 fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Errors) {
     let Some(old) = subject
         .old
@@ -125,7 +125,7 @@ fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Errors) {
     }
 }
 
-/// Returns the members of a map, or `None` if it is empty.
+/// Returns the fields of a map, or `None` if it is empty.
 fn members<'a>(value: &'a Value, member: &str) -> Option<&'a Map<String, Value>> {
     let map = value.get(member)?.as_object();
     map.filter(|map| !map.is_empty())

@@ -37,7 +37,7 @@ pub(super) fn extended_resource(name: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Reports each element that has the same text as an earlier one, or that a member of it has, unless
+/// Reports each element that has the same text as an earlier one, or that a field of it has, unless
 /// the list has too many elements.
 pub(super) fn repeated(list: &Place<'_>, args: &[&str], _: &str, errors: &mut Errors) {
     let max = args.get(1).and_then(|max| max.parse().ok());

@@ -29,7 +29,7 @@ const INDEXES_MAX: usize = 64 * 1024;
 /// Maximum length of a part of a time zone's name, in bytes.
 const TIME_ZONE_PART_MAX: usize = 14;
 
-/// The labels of a job's pods, with the member of the metadata that they hold.
+/// The labels of a job's pods, with the field of the metadata that they hold.
 const LABELS: [(&str, &str); 4] = [
     ("controller-uid", "uid"),
     ("job-name", "name"),
@@ -183,7 +183,7 @@ pub(super) fn success_rule(rule: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Rejects changes of a job's immutable members.
+/// Rejects changes of a job's immutable fields.
 ///
 /// Upstream: `ValidateJobSpecUpdate`.
 pub(super) fn job_update(spec: &Place<'_>, errors: &mut Errors) {
@@ -237,7 +237,7 @@ fn template_update(spec: &Place<'_>, is_mutable: bool, errors: &mut Errors) {
     }
 }
 
-/// Takes the members from the new template that say which nodes its pods run on.
+/// Takes the fields from the new template that say which nodes its pods run on.
 fn keep_scheduling(masked: &mut Value, new: &Value) {
     let copy = |into: &mut Value, from: &Value, member: &str| {
         if let Some(map) = into.as_object_mut() {

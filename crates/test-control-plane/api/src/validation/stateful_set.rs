@@ -14,7 +14,7 @@ const IMMUTABLE: &str = "updates to statefulset spec for fields other than 'repl
      'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', \
      'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
-/// Rejects changes of all members except the mutable ones.
+/// Rejects changes of all fields except the mutable ones.
 pub(super) fn stateful_set_update(spec: &Place<'_>, errors: &mut Errors) {
     if spec
         .old

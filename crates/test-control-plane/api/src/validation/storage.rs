@@ -33,7 +33,7 @@ const RESIZE_STATES: [&str; 5] = [
     "NodeResizePending",
 ];
 
-/// Members of a volume's spec that aren't volume sources.
+/// Fields of a volume's spec that aren't volume sources.
 const NO_SOURCES: [&str; 9] = [
     "accessModes",
     "capacity",

@@ -29,7 +29,7 @@ pub(super) fn fields(hook: Hook, value: &Value) -> Vec<String> {
     errors.map(|error| error.field).collect()
 }
 
-/// Returns the paths of the errors about a changed member of an object.
+/// Returns the paths of the errors about a changed field of an object.
 pub(super) fn updated(hook: Hook, old: &Value, new: &Value, member: &str) -> Vec<String> {
     let context = Context {
         old: Some(old),

@@ -114,7 +114,7 @@ pub(super) fn at_most_all(count: &Place<'_>, _: &[&str], _: &str, errors: &mut E
     }
 }
 
-/// Reports a number above that of another member of the object.
+/// Reports a number above that of another field of the object.
 pub(super) fn at_most(count: &Place<'_>, args: &[&str], detail: &str, errors: &mut Errors) {
     let of = |member: &str| {
         count

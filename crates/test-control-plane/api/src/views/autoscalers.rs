@@ -1,5 +1,5 @@
 //! Autoscalers: stored in the form of autoscaling/v2, and served in that of autoscaling/v1 as well,
-//! which has annotations for what its members can't hold.
+//! which has annotations for what its fields can't hold.
 //!
 //! Upstream: `pkg/apis/autoscaling/v1/conversion.go`
 
@@ -30,7 +30,7 @@ const ANNOTATIONS: [&str; 6] = [
 /// The utilization that an autoscaler without metrics aims at, in percent.
 const UTILIZATION: i64 = 80;
 
-/// The members of autoscaling/v1 for the utilization of processors.
+/// The fields of autoscaling/v1 for the utilization of processors.
 const TARGET_UTILIZATION: &str = "targetCPUUtilizationPercentage";
 const CURRENT_UTILIZATION: &str = "currentCPUUtilizationPercentage";
 
@@ -162,7 +162,7 @@ pub(super) fn to_stored(autoscaler: &mut Map<String, Value>) {
     }
 }
 
-/// Returns a value of a type; `None` if a member has another one.
+/// Returns a value of a type; `None` if a field has another one.
 fn typed(name: &str, value: Value) -> Option<Value> {
     let of = find_type(name)?;
     schema::normalize_owned(of, value, UnknownMembers::Drop, "").ok()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Members with their core/v1 and events.k8s.io names.
+/// Fields with their core/v1 and events.k8s.io names.
 const RENAMED: &[(&str, &str)] = &[
     ("involvedObject", "regarding"),
     ("message", "note"),

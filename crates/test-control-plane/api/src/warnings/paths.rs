@@ -68,7 +68,7 @@ pub(super) fn of_volume(volume: &Value, found: &mut Vec<String>) {
     warn(name, "Projected", &files, found);
 }
 
-/// Describes a source, by the name in one of its members.
+/// Describes a source, by the name in one of its fields.
 fn describe(title: &str, source: &Value, named_by: &str) -> String {
     match named_by {
         "" => title.to_owned(),

@@ -34,7 +34,7 @@ const BYTES: [&str; 2] = ["memory", "ephemeral-storage"];
 
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 
-/// A pod or a pod template, and the path before its members.
+/// A pod or a pod template, and the path before its fields.
 struct Subject<'a> {
     spec: &'a Value,
     annotations: &'a Value,
@@ -190,7 +190,7 @@ pub(super) fn of_topologies(class: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Warns about elements of a list with the same text in a member.
+/// Warns about elements of a list with the same text in a field.
 fn repeated(
     spec: &Value,
     at: &str,

@@ -23,7 +23,7 @@ pub(super) fn read(
     read_at(found, [None, None], bytes, object, 0)
 }
 
-/// Decodes the direct members of `found`, or, with `outer`, the members inside the embedded message
+/// Decodes the direct fields of `found`, or, with `outer`, the fields inside the embedded message
 /// with these numbers.
 fn read_at(
     found: &Type,
@@ -102,7 +102,7 @@ fn read_field(
     Ok(())
 }
 
-/// Decodes one value; `before` is an earlier object of the same member.
+/// Decodes one value; `before` is an earlier object of the same field.
 fn read_value(
     field: &Field,
     tag: FieldTag,

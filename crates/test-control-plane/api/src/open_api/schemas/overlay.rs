@@ -1,5 +1,5 @@
 //! Schema details that the generated types lack: merge strategies of lists and maps, default
-//! values, the two union types, and members of later versions.
+//! values, the two union types, and fields of later versions.
 
 use kube_apimachinery::schema::{
     Field, Kind, PatchStrategy, Shape, Topology, Type, Version, find_type,
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::enums::{self, EnumValue};
 
-/// The members with a marker for the default 0, which they have in no other way.
+/// The fields with a marker for the default 0, which they have in no other way.
 const MARKED: &[(&str, &str)] = &[("ScaleSpec", "replicas")];
 
 /// Adds the missing details of a version to all schemas.
@@ -84,7 +84,7 @@ fn describe(schema: &mut Map<String, Value>, of: &Type) {
     }
 }
 
-/// Returns the plain schema of a member.
+/// Returns the plain schema of a field.
 fn member(field: &Field) -> Value {
     let value = match field.kind {
         Kind::Int32 => json!({"type": "integer", "format": "int32"}),
@@ -152,7 +152,7 @@ fn describe_member(property: &mut Map<String, Value>, field: &Field, version: Ve
     }
 }
 
-/// Lists the allowed values of a member or of its elements.
+/// Lists the allowed values of a field or of its elements.
 fn name_values(property: &mut Map<String, Value>, values: &[EnumValue]) {
     let line = |value: &EnumValue| match (value.name, value.meaning) {
         (name, "") => format!("\n - `{name:?}`"),
@@ -171,7 +171,7 @@ fn name_values(property: &mut Map<String, Value>, values: &[EnumValue]) {
     holder.insert("enum".to_owned(), json!(names));
 }
 
-/// Returns a member's default.
+/// Returns a field's default.
 fn default_of(field: &Field) -> Option<Value> {
     if field.shape != Shape::Plain {
         return None;

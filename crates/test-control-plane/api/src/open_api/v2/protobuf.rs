@@ -23,7 +23,7 @@ pub fn encode(document: &Value) -> Vec<u8> {
     out
 }
 
-/// Appends each member as a message with its name and a message with its value.
+/// Appends each field as a message with its name and a message with its value.
 fn named(out: &mut Vec<u8>, number: u32, object: &Value, write: fn(&mut Vec<u8>, &Value)) {
     for (name, value) in object.as_object().into_iter().flatten() {
         wire::message(out, number, |out| {
@@ -168,7 +168,7 @@ fn schema(out: &mut Vec<u8>, of: &Value) {
     extensions(out, 31, of);
 }
 
-/// Appends the members that Kubernetes adds to the specification.
+/// Appends the fields that Kubernetes adds to the specification.
 fn extensions(out: &mut Vec<u8>, number: u32, holder: &Value) {
     let members = holder.as_object().into_iter().flatten();
     for (name, value) in members.filter(|(name, _)| name.starts_with("x-")) {

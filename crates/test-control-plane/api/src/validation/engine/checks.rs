@@ -170,7 +170,7 @@ fn detail_or<'a>(detail: &'a str, standard: &'a str) -> &'a str {
     if detail.is_empty() { standard } else { detail }
 }
 
-/// Returns true if all members have one of their values: `member=A|B`.
+/// Returns true if all fields have one of their values: `member=A|B`.
 fn has_values(of: &Place<'_>, args: &[&str]) -> bool {
     let conditions = args.iter().filter_map(|arg| arg.split_once('='));
     let mut met = conditions.map(|(member, values)| {
@@ -196,7 +196,7 @@ fn spec_value<'a>(of: &Place<'a>, path: &str) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// Returns true if any of the members isn't empty.
+/// Returns true if any of the fields isn't empty.
 fn is_filled(of: &Place<'_>, members: &[&str]) -> bool {
     members.iter().any(|member| !of.member(member).is_empty())
 }
@@ -229,7 +229,7 @@ fn range(value: &Place<'_>, min: i64, max: i64, detail: &str, errors: &mut Error
     }
 }
 
-/// Forbids members besides the allowed ones, in the order of the type.
+/// Forbids fields besides the allowed ones, in the order of the type.
 ///
 /// Upstream: `validateFieldAllowList`.
 fn only(value: &Place<'_>, allowed: &[&str], detail: &str, errors: &mut Errors) {
@@ -258,7 +258,7 @@ pub(in crate::validation) fn number_or_name(value: &Place<'_>, errors: &mut Erro
     }
 }
 
-/// Returns the members of an object, in the order of its type.
+/// Returns the fields of an object, in the order of its type.
 fn members<'a>(place: &Place<'a>) -> Vec<&'a str> {
     let present = place.value.as_object().into_iter().flatten();
     let mut names: Vec<&str> = present.map(|(name, _)| name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! A member of the object under validation, and the errors about it.
+//! A field of the object under validation, and the errors about it.
 
 use kube_apimachinery::schema::{Field, Shape, Type};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ pub(in crate::validation) struct Place<'a> {
 /// The last step of a value's path.
 #[derive(Clone, Copy, Debug)]
 enum Step<'a> {
-    /// A member, or a path of members, with its name in errors; the whole path for a value without
+    /// A field, or a path of fields, with its name in errors; the whole path for a value without
     /// a holder.
     Member(&'a str, Shown<'a>),
     /// An element of a list.
@@ -91,7 +91,7 @@ enum Step<'a> {
 pub(in crate::validation) struct Shown<'a> {
     /// Levels above the holder.
     pub up: usize,
-    /// Path of members; empty for the object itself.
+    /// Path of fields; empty for the object itself.
     pub name: &'a str,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the member at a dotted path. Leading carets go up in the object.
+    /// Returns the field at a dotted path. Leading carets go up in the object.
     pub(in crate::validation) fn member(&'a self, path: &'a str) -> Self {
         if let Some(path) = path.strip_prefix('^') {
             return self.up().unwrap_or(self).member(path);
@@ -152,12 +152,12 @@ impl<'a> Place<'a> {
         self.member_shown(path, shown)
     }
 
-    /// Returns the member at a dotted path, with its name in errors, see [`Shown::read`].
+    /// Returns the field at a dotted path, with its name in errors, see [`Shown::read`].
     pub(in crate::validation) fn member_as(&'a self, path: &'a str, shown: &'a str) -> Self {
         self.member_shown(path, Shown::read(shown))
     }
 
-    /// Returns the member at a path, whose leading carets go up in the object, with its name in
+    /// Returns the field at a path, whose leading carets go up in the object, with its name in
     /// errors.
     pub(super) fn member_shown(&'a self, path: &'a str, shown: Shown<'a>) -> Self {
         if let Some(path) = path.strip_prefix('^') {
@@ -387,12 +387,12 @@ impl<'a> Place<'a> {
         self.value.as_i64().unwrap_or_default()
     }
 
-    /// Returns the text of a member.
+    /// Returns the text of a field.
     pub(in crate::validation) fn text_of(&self, member: &str) -> &'a str {
         members::text(self.value, member)
     }
 
-    /// Returns true if a member has this value.
+    /// Returns true if a field has this value.
     pub(in crate::validation) fn has(&self, member: &str, value: &str) -> bool {
         self.member(member).text() == value
     }

@@ -1,4 +1,4 @@
-//! Text of objects as upstream's internal types print them: all members, under their Go names.
+//! Text of objects as upstream's internal types print them: all fields, under their Go names.
 //!
 //! Errors quote invalid objects in this form, and those about immutable specs show the difference of
 //! such texts.
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use super::line_diff;
 
-/// The type of a value: an object's, or that of a member with a list, a map or a plain value.
+/// The type of a value: an object's, or that of a field with a list, a map or a plain value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::validation) enum Typed {
     /// An object of this type.
     Object(&'static Type),
-    /// The whole value of a member.
+    /// The whole value of a field.
     Member(&'static Field),
     /// One element of a list, or one value of a map.
     Element(&'static Field),
 }
 
-/// Members whose Go name isn't the JSON name with a capital letter.
+/// Fields whose Go name isn't the JSON name with a capital letter.
 const GO_NAMES: &str = include_str!("print/go_names.txt");
 
 /// The internal types that differ from the served type in order or content.
@@ -32,7 +32,7 @@ const TYPES: [(&str, &str); 3] = [
     ("Volume", include_str!("print/volume.txt")),
 ];
 
-/// Members of a pod's spec that the internal type moves to the security context.
+/// Fields of a pod's spec that the internal type moves to the security context.
 const MOVED: [&str; 5] = [
     "hostNetwork",
     "hostPID",
@@ -41,7 +41,7 @@ const MOVED: [&str; 5] = [
     "hostUsers",
 ];
 
-/// Members that the internal types hold without a pointer, unlike the served types.
+/// Fields that the internal types hold without a pointer, unlike the served types.
 const PLAIN: [&str; 5] = [
     "RollingUpdateDaemonSet.maxSurge",
     "RollingUpdateDaemonSet.maxUnavailable",
@@ -114,7 +114,7 @@ fn quoted(text: &str) -> String {
 #[derive(Default)]
 struct Printer {
     text: String,
-    /// True to write one member per line.
+    /// True to write one field per line.
     is_pretty: bool,
     depth: usize,
 }
@@ -168,7 +168,7 @@ impl Printer {
         }
     }
 
-    /// Prints an object. `host` is the pod spec whose host members belong in the security context.
+    /// Prints an object. `host` is the pod spec whose host fields belong in the security context.
     fn object(&mut self, of: &'static Type, value: &Value, host: &Value) {
         if SERVED.contains(&of.name) {
             return self.served(Some(of), value);
@@ -192,7 +192,7 @@ impl Printer {
         for field in fields {
             let value = value.get(field.name).unwrap_or(&Value::Null);
             if let Some(metadata) = field.object_type().filter(|of| of.name == "ObjectMeta") {
-                // An embedded struct: its members are those of the object.
+                // An embedded struct: its fields are those of the object.
                 self.served_members(Some(metadata), value, &mut count);
                 continue;
             }
@@ -250,7 +250,7 @@ impl Printer {
         }
     }
 
-    /// Prints any JSON, with the members in the order of the type.
+    /// Prints any JSON, with the fields in the order of the type.
     fn served(&mut self, of: Option<&'static Type>, value: &Value) {
         match value {
             Value::Object(_) => {
@@ -298,12 +298,12 @@ fn is_omitted(field: &Field, value: &Value) -> bool {
     is_empty && !field.always
 }
 
-/// Returns true for a member that the internal type holds without a pointer.
+/// Returns true for a field that the internal type holds without a pointer.
 fn is_plain(of: &Type, name: &str) -> bool {
     PLAIN.contains(&&*format!("{}.{name}", of.name))
 }
 
-/// Returns the name of a member in errors that begin with its Go name: in lower case at the start.
+/// Returns the name of a field in errors that begin with its Go name: in lower case at the start.
 pub(super) fn lower_go_name(of: &Type, name: &str) -> String {
     let go = go_name(of, name);
     let mut chars = go.chars();
@@ -311,7 +311,7 @@ pub(super) fn lower_go_name(of: &Type, name: &str) -> String {
     first.into_iter().chain(chars).collect()
 }
 
-/// Returns the Go name of a member.
+/// Returns the Go name of a field.
 fn go_name(of: &Type, name: &str) -> String {
     let qualified = format!("{}.{name}", of.name);
     let mut rows = GO_NAMES.lines().filter_map(|row| row.split_once(' '));

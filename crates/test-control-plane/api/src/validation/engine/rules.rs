@@ -9,7 +9,7 @@
 //!   containerPort: required, range 1 65535
 //! ```
 //!
-//! A line begins with a member: its name, a dotted path, or `.` for the object itself; ` as ` gives
+//! A line begins with a field: its name, a dotted path, or `.` for the object itself; ` as ` gives
 //! another name for errors, in which `.` is the object and each leading `^` goes up one level. Its
 //! clauses run in order, until one finds an error or excuses the value. The text after ` -- ` is the
 //! detail of the last clause's errors.
@@ -19,29 +19,29 @@
 //! | `present` | excuses null |
 //! | `optional` | excuses Go's zero value |
 //! | `on-create`, `on-update` | excuses updates, or creates |
-//! | `with MEMBER` | excuses objects without this member |
-//! | `filled MEMBER`, `without MEMBER` | excuses objects in which this member is empty, or filled |
-//! | `if MEMBER=A\|B`, `unless MEMBER=A\|B` | excuses objects by the value of this member |
+//! | `with FIELD` | excuses objects without this field |
+//! | `filled FIELD`, `without FIELD` | excuses objects in which this field is empty, or filled |
+//! | `if FIELD=A\|B`, `unless FIELD=A\|B` | excuses objects by the value of this field |
 //! | `pod`, `template` | excuses pod templates, or pods |
 //! | `unless-stored BLOCK`, `if-stored BLOCK` | excuses values if the stored object breaks or keeps this block |
 //! | `elements`, `values` | applies the rest to each element, with or without its index in errors |
 //! | `entries` | applies the rest to each value of a map |
 //! | `in BLOCK` | applies the block of a type |
 //! | `by FUNCTION` | calls a function |
-//! | `source NOUN`, `source-as NOUN NAME` | excuses absent members, and forbids all but the first present one of the block, by another name |
+//! | `source NOUN`, `source-as NOUN NAME` | excuses absent fields, and forbids all but the first present one of the block, by another name |
 //! | `some-source` | reports that no `source` of the block is present |
 //! | `required`, `given` | reports a zero value, or null |
 //! | `invalid`, `forbidden`, `warn` | reports any value |
 //! | `enum A B` | reports other texts; with a detail, as invalid |
 //! | `range MIN MAX`, `min MIN`, `max MAX` | reports other numbers; absent counts as zero |
 //! | `too-long N`, `most N` | reports texts of more bytes, lists of more elements |
-//! | `only A B` | forbids all other members of an object |
+//! | `only A B` | forbids all other fields of an object |
 //! | `filled-text` | reports an empty text as invalid |
 //! | `unique` | reports an earlier element's value; with a detail, as invalid |
 //! | `immutable`, `sealed` | reports changes, as invalid or forbidden |
 //! | others | report a wrong syntax |
 //!
-//! A member in a condition may begin with carets, which go up in the object, or with `spec:`, which
+//! A field in a condition may begin with carets, which go up in the object, or with `spec:`, which
 //! means the spec of the pod around it.
 //!
 //! The engine knows no kind: the functions of `by`, and further checks, are passed in.
@@ -81,12 +81,12 @@ pub(in crate::validation) struct Rules {
 /// The checks of a block, parsed when they are first used.
 pub(super) type Rows = LazyLock<Vec<Row>, Box<dyn FnOnce() -> Vec<Row> + Send>>;
 
-/// The check of one member.
+/// The check of one field.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// The path of the member; `None` for the object itself.
+    /// The path of the field; `None` for the object itself.
     pub(super) member: Option<&'static str>,
-    /// The member's name in errors.
+    /// The field's name in errors.
     pub(super) shown: Shown<'static>,
     pub(super) clauses: Vec<Clause>,
 }
@@ -128,7 +128,7 @@ pub(super) struct Words {
     pub(super) detail: &'static str,
 }
 
-/// The values of `unique` members in the elements of a list.
+/// The values of `unique` fields in the elements of a list.
 type Seen = BTreeSet<(&'static str, String)>;
 
 /// The findings of the rows of a block so far.
@@ -285,7 +285,7 @@ impl Rules {
         missing
     }
 
-    /// Returns the members of each block.
+    /// Returns the fields of each block.
     pub(in crate::validation) fn members(
         &self,
     ) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {

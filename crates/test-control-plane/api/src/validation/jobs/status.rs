@@ -59,7 +59,7 @@ impl Change<'_> {
         is_true(self.old, condition) != is_true(self.job.value, condition)
     }
 
-    /// Returns true if the write changes a member of the status.
+    /// Returns true if the write changes a field of the status.
     fn changes(&self, member: &str) -> bool {
         let of = |job: &Value| job.pointer(&format!("/status/{member}")).cloned();
         // An empty text of failed indexes differs from none.

@@ -137,7 +137,7 @@ pub(in crate::validation) fn extended_request(mapping: &Place<'_>, errors: &mut 
         }
         Some(_) => {}
     }
-    // The error names the member of the status.
+    // The error names the field of the status.
     let shown = mapping.member_as("requestName", "^^requestName");
     shown.invalid_for(names::dns_label(request.text()), errors);
     let is_same = |other: &Value| {

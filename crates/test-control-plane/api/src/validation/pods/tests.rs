@@ -8,7 +8,7 @@ use crate::status::FieldError;
 use crate::validation::engine::{Context, Place, Pod};
 use crate::validation::tables;
 
-/// Returns the errors of a spec whose only container has a name, an image and the members of
+/// Returns the errors of a spec whose only container has a name, an image and the fields of
 /// `container`.
 fn wrong(container: &Value, spec: &Value) -> Vec<String> {
     let mut all = json!({"containers": [{"name": "c", "image": "i"}]});

@@ -107,7 +107,7 @@ fn added_tolerations(tolerations: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns the new spec with its mutable members reset to their old values.
+/// Returns the new spec with its mutable fields reset to their old values.
 fn without_allowed_changes(new: &Value, old: &Value) -> Value {
     let mut masked = new.clone();
     for member in ["containers", "initContainers"] {

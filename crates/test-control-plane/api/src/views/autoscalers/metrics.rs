@@ -7,7 +7,7 @@ use crate::members::object_mut;
 
 const MEMBERS: &str = include_str!("metrics.txt");
 
-/// The types of metrics: their names, and the members that have their sources.
+/// The types of metrics: their names, and the fields that have their sources.
 const TYPES: [(&str, &str); 5] = [
     ("Object", "object"),
     ("Pods", "pods"),
@@ -25,7 +25,7 @@ pub(super) enum Part {
     Status,
 }
 
-/// A member of a metric.
+/// A field of a metric.
 struct Member {
     /// The name in autoscaling/v1.
     name: &'static str,

@@ -1,17 +1,17 @@
-//! JSON text of values, with members in the order of their type.
+//! JSON text of values, with fields in the order of their type.
 
 use kube_apimachinery::json::to_go_string;
 use kube_apimachinery::schema::{Field, Type, find_type};
 use serde_json::{Map, Value};
 
-/// The order of an object's members, and their names.
+/// The order of an object's fields, and their names.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order<'a> {
     /// By name.
     Any,
     /// That of this type.
     Served(&'a str),
-    /// That of the internal form of this type, which has all members, with a capital letter.
+    /// That of the internal form of this type, which has all fields, with a capital letter.
     Internal(&'a str),
 }
 
@@ -58,7 +58,7 @@ fn typed(value: &Value, of: &Type, is_internal: bool) -> String {
     }
 }
 
-/// Joins encoded members.
+/// Joins encoded fields.
 pub(super) fn object<N: AsRef<str>>(members: impl IntoIterator<Item = (N, String)>) -> String {
     let texts: Vec<String> = members
         .into_iter()
@@ -67,7 +67,7 @@ pub(super) fn object<N: AsRef<str>>(members: impl IntoIterator<Item = (N, String
     format!("{{{}}}", texts.join(","))
 }
 
-/// Turns the names of members to those of the served form.
+/// Turns the names of fields to those of the served form.
 pub(super) fn in_lower_case(value: Value) -> Value {
     match value {
         Value::Array(elements) => elements.into_iter().map(in_lower_case).collect(),
