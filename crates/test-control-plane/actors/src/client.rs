@@ -79,7 +79,7 @@ impl ActorClient {
         };
         let path = format!("{}{subresource}{query}", self.path(key));
         let (code, _) = self.ask(method, &path, body).await;
-        // An injected fault may answer 404 for an object that still exists.
+        // An injected fault may respond with 404 for an object that still exists.
         let is_gone = || self.get(key).is_none_or(|object| *object.uid != *uid);
         (200..300).contains(&code) || code == 404 && is_gone()
     }

@@ -305,7 +305,7 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Sets the treatment of members outside the schema of the emulated version: prune them, as
+    /// Sets the treatment of fields outside the schema of the emulated version: prune them, as
     /// upstream does, or keep them.
     #[must_use]
     pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {

@@ -45,7 +45,7 @@ pub(crate) fn patch(random: &mut StdRng, object: &Value) -> (&'static str, Value
     }
 }
 
-/// Returns some members of an object, some of them changed.
+/// Returns some fields of an object, some of them changed.
 fn part(random: &mut StdRng, object: &Value) -> Value {
     let mut part = match object {
         Value::Object(members) => {

@@ -30,7 +30,7 @@ pub struct PodAddress {
 #[error("{message}")]
 #[non_exhaustive]
 pub struct KubeletError {
-    /// The HTTP status code; 502 if no kubelet answers.
+    /// The HTTP status code; 502 if no kubelet responds.
     pub code: u16,
     /// The text of the response.
     pub message: String,
@@ -52,7 +52,7 @@ pub trait Kubelets: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// The node doesn't answer, or doesn't run the pod.
+    /// The node doesn't respond, or doesn't run the pod.
     fn find(&self, pod: PodAddress) -> BoxFuture<'_, Result<Arc<dyn NodePod>, KubeletError>>;
 }
 

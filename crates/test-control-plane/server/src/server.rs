@@ -51,7 +51,7 @@ impl ApiServer {
     /// existing one with its name. Nothing is validated, defaulted or rejected. GET, LIST and WATCH
     /// return these bytes until the next write of the object, including invalid UTF-8, lone
     /// surrogates and any depth that Go can read. A list omits leading `kind` and `apiVersion`
-    /// members, as always.
+    /// fields, as always.
     ///
     /// For controllers under test, which must handle any stored object.
     ///
@@ -206,7 +206,7 @@ impl ApiServer {
         self.0.skew.set_ahead(ahead);
     }
 
-    /// Ends all watches; requests are still answered.
+    /// Ends all watches; requests still get responses.
     pub fn stop(&self) {
         self.0.reads.stopping.cancel();
     }

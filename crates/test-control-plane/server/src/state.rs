@@ -125,7 +125,7 @@ impl ServerState {
         change(&mut self.reads.lock_behaviour());
     }
 
-    /// Answers watches from earlier revisions than the current one with 410 from now on.
+    /// Rejects watches from earlier revisions than the current one with 410 from now on.
     pub(crate) fn forget_events(&self) {
         self.reads.raise_watch_floor();
     }

@@ -295,7 +295,7 @@ fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) 
 }
 
 /// Increments the generation on changes of the spec, and for deployments of the annotations. Kinds
-/// without a spec have other members that count.
+/// without a spec have other fields that count.
 pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
     let differs = |pointer: &str| new.value.pointer(pointer) != old.value.pointer(pointer);
     if let Some(custom) = &kind.custom {

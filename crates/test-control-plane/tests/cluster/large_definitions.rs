@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::missing;
 
-/// Members that the published schemas of built-in types have, and definitions don't.
+/// Fields that the published schemas of built-in types have, and definitions don't.
 const LEFT_OUT: [&str; 5] = [
     "default",
     "x-kubernetes-group-version-kind",
@@ -64,7 +64,7 @@ fn structural(schema: &Value, all: &Value) -> Value {
     own.into()
 }
 
-/// Returns a template with members of all forms: quantities, ports by name, lists with keys.
+/// Returns a template with fields of all forms: quantities, ports by name, lists with keys.
 fn template() -> Value {
     json!({
         "metadata": {"labels": {"app": "x"}, "annotations": {"a.example/b": "c"}},

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns the members of a value that another lacks or has differently.
+/// Returns the fields of a value that another lacks or has differently.
 pub(crate) fn missing(wanted: &Value, found: &Value, path: &str) -> Vec<String> {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => wanted

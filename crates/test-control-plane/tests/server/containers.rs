@@ -1,4 +1,4 @@
-//! Containers that answer: logs, commands, attached clients and forwarded ports, by the client
+//! Containers that respond: logs, commands, attached clients and forwarded ports, by the client
 //! library's own methods.
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -94,7 +94,7 @@ async fn definition_is_established_by_its_creation() {
     plane.stop().await;
 }
 
-/// Go's types have no order of members, and read `1.50` as 1.5.
+/// Go's types have no order of fields, and read `1.50` as 1.5.
 #[tokio::test(start_paused = true)]
 async fn schemas_are_read_in_any_spelling() {
     let plane = Plane::new(TestControlPlane::builder().start().await);

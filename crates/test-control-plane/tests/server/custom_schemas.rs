@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::custom_resources::{DEFINITION, DEFINITIONS, WIDGETS, definition, merge, widget};
 use crate::support::{Plane, exchange};
 
-/// Starts a control plane whose widgets have these members in their spec and their status, version by
+/// Starts a control plane whose widgets have these fields in their spec and their status, version by
 /// version.
 async fn plane(members: [&Value; 2]) -> Plane {
     let plane = Plane::new(TestControlPlane::builder().start().await);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::custom_resources::{DEFINITIONS, WIDGETS, definition, merge, widget};
 use crate::support::{Plane, exchange};
 
-/// Starts a control plane whose widgets have these members in their spec and their status.
+/// Starts a control plane whose widgets have these fields in their spec and their status.
 async fn plane(members: &Value) -> Plane {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let mut widgets = definition();

@@ -1,4 +1,4 @@
-//! The kubelets' answers to the API server: logs, processes and ports of the pods they run.
+//! The kubelets' responses to the API server: logs, processes and ports of the pods they run.
 
 use std::sync::Arc;
 

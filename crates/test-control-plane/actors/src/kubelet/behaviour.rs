@@ -260,8 +260,8 @@ pub struct PodBehaviour {
     /// command, and a main container ends with it if the outcome is `Ready`. They apply from the
     /// container's next start.
     pub log: Vec<LogLine>,
-    /// Answers to commands that clients execute; the first that matches wins. Without one, a shell
-    /// with a few programs answers.
+    /// Results of commands that clients execute; the first that matches wins. Without one, a shell
+    /// with a few programs responds.
     pub commands: Vec<ScriptedCommand>,
     /// Programs that serve ports. Other ports of the containers' specs echo.
     pub ports: Vec<ScriptedPort>,
@@ -314,7 +314,7 @@ impl PodBehaviour {
         stop: Stop,
         /// Sets the lines that the containers log.
         log: each LogLine,
-        /// Sets the answers to commands that clients execute.
+        /// Sets the results of commands that clients execute.
         commands: each ScriptedCommand,
         /// Sets the programs that serve ports.
         ports: each ScriptedPort,

@@ -27,7 +27,7 @@ pub struct KubeletConfig {
     pub rule: Option<Arc<BehaviourRule>>,
     /// Back-off between the starts of a crashing container, and between image pulls.
     pub back_off: BackOff,
-    /// Closures that answer for containers; see [`on_command`](Self::on_command) and
+    /// Closures that respond for containers; see [`on_command`](Self::on_command) and
     /// [`on_port`](Self::on_port).
     pub handlers: Handlers,
     /// Starts pods although the secrets, config maps or service accounts that they refer to don't

@@ -1,4 +1,4 @@
-//! Scripts of containers as data: the lines they log, and the answers to commands.
+//! Scripts of containers as data: the lines they log, and the results of commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl LogLine {
     }
 }
 
-/// The answer to a command that a client executes in a container.
+/// The result of a command that a client executes in a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -50,7 +50,7 @@ pub struct ScriptedCommand {
     pub command: Option<Pattern>,
     /// Name of the container; every container of the pod if `None`.
     pub container: Option<String>,
-    /// Time until the answer.
+    /// Time until the result.
     pub delay: Delay,
     /// The text on its standard output.
     pub stdout: String,
@@ -66,7 +66,7 @@ impl ScriptedCommand {
         command: into Pattern,
         /// Sets the name of the container.
         container: into String,
-        /// Sets the time until the answer.
+        /// Sets the time until the result.
         delay: into Delay,
         /// Sets the text on the standard output.
         stdout: into String,
@@ -76,7 +76,7 @@ impl ScriptedCommand {
         exit_code: i32,
     }
 
-    /// Reports whether this is the answer to a command in a container.
+    /// Reports whether this is the result of a command in a container.
     pub(super) fn answers(&self, container: &str, command: &[String]) -> bool {
         let is_meant = |name: &String| name == container;
         self.container.as_ref().is_none_or(is_meant)
@@ -152,7 +152,7 @@ pub type CommandHandler = dyn Fn(&ContainerName, &[String]) -> Option<Program> +
 /// Chooses a server for a port of a pod, by namespace and name; `None` leaves it to the default.
 pub type PortHandler = dyn Fn(&str, &str, u16) -> Option<PortServer> + Send + Sync;
 
-/// The closures of a test that answer for containers.
+/// The closures of a test that respond for containers.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Handlers {

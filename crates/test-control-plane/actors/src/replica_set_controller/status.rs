@@ -64,7 +64,7 @@ pub(crate) fn readiness(pod: &Value) -> Readiness {
     }
 }
 
-/// Returns the members of a status that differ from the stored one. A missing counter is zero.
+/// Returns the fields of a status that differ from the stored one. A missing counter is zero.
 pub(crate) fn difference(object: &Value, status: Value) -> Value {
     let found = |member: &str| object.pointer(&format!("/status/{member}"));
     let Value::Object(mut status) = status else {

@@ -1,4 +1,4 @@
-//! Reviews of users, tokens and access. They are answered directly and never stored.
+//! Reviews of users, tokens and access. They get a response directly and are never stored.
 
 mod access;
 mod rules;

@@ -79,7 +79,7 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// Creates the entry of an unanswered request.
+    /// Creates the entry of a request without a response.
     pub fn new(facts: &RequestFacts, identity: Arc<Identity>, received: Timestamp) -> Self {
         Self {
             audit_id: String::new(),

@@ -27,7 +27,7 @@ pub enum Subject<'a> {
     Path(Cow<'a, str>),
 }
 
-/// A resource or one of its objects; empty members are absent.
+/// A resource or one of its objects; empty fields are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resource<'a> {
     pub group: Cow<'a, str>,

@@ -71,7 +71,7 @@ pub enum FaultError {
         /// The human-readable message.
         #[serde(default)]
         message: String,
-        /// The member `details`.
+        /// The field `details`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
     },

@@ -178,7 +178,7 @@ impl RequestMatcher {
     }
 }
 
-/// Reports whether a text equals the wanted one, if any.
+/// Reports whether a text equals the expected one, if any.
 pub(super) fn is_wanted(wanted: Option<&String>, found: &str) -> bool {
     wanted.is_none_or(|wanted| wanted == found)
 }

@@ -182,7 +182,7 @@ fn nothing_listens(node: &str) -> ApiError {
     ))
 }
 
-/// Returns the answer for the error of a kubelet.
+/// Returns the response for the error of a kubelet.
 fn as_error(error: KubeletError) -> ApiError {
     match error.code {
         400 => ApiError::bad_request(error.message),

@@ -96,7 +96,7 @@ fn parse_time(text: &str) -> ApiResult<Timestamp> {
     })
 }
 
-/// Returns the API server's answer for the error of a kubelet.
+/// Returns the API server's response for the error of a kubelet.
 ///
 /// Upstream: `GenericHttpResponseChecker.Check`
 fn as_error(error: KubeletError, name: &str) -> ApiError {

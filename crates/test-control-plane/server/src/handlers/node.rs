@@ -27,7 +27,7 @@ use crate::streams::{self, Channels, Handshake, Protocol};
 /// The parameters of the streams at a kubelet.
 const STREAMS: [&str; 3] = ["input", "output", "error"];
 
-/// A request that a kubelet answers.
+/// A request to which a kubelet responds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum KubeletRequest<'a> {
     /// Its health.
@@ -210,7 +210,7 @@ fn address_of(reads: &Reads, pod_ref: PodRef<'_>) -> Option<PodAddress> {
     })
 }
 
-/// Answers for a node, or for all nodes.
+/// Responds for a node, or for all nodes.
 async fn answer_kubelet_request(
     streams: &Streams,
     incoming: &Incoming,
@@ -317,7 +317,7 @@ fn unknown() -> KubeletError {
     KubeletError::new(404, "404 page not found\n")
 }
 
-/// Returns the answer for an error.
+/// Returns the response for an error.
 fn as_text(error: &KubeletError) -> Reply {
     let code = StatusCode::from_u16(error.code);
     let code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -31,7 +31,7 @@ impl Channels {
     ///
     /// # Errors
     ///
-    /// None of the streams is wanted.
+    /// None of the streams is requested.
     pub(crate) fn of(query: &Query, names: [&str; 3]) -> Result<Self, KubeletError> {
         let tty = query.flag("tty");
         let [stdin, stdout, stderr] = names.map(|name| query.flag(name));

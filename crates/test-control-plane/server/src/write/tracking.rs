@@ -118,7 +118,7 @@ fn differ_in_managers_alone(old: &Draft, new: &Draft) -> bool {
     old.data == new.data && same_but(&old.value, &new.value, "metadata", same_metadata)
 }
 
-/// Reports whether two objects are equal, where `is_same` compares one of their members.
+/// Reports whether two objects are equal, where `is_same` compares one of their fields.
 fn same_but(
     one: &Value,
     other: &Value,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{MAPS, configure, map, rejected, webhook};
 use crate::support::Plane;
 
-/// Allows config maps without a member `bad`.
+/// Allows config maps without a field `bad`.
 async fn validate(Json(review): Json<Value>) -> Json<Value> {
     let request = &review["request"];
     let is_bad = request["object"]["data"].get("bad").is_some();
@@ -40,7 +40,7 @@ async fn router_serves_webhooks_below_its_paths() {
     let expected = "admission webhook \"hooks.example.com\" denied the request: it is bad";
     assert_eq!(message, expected);
 
-    // The router itself answers elsewhere.
+    // The router itself responds elsewhere.
     let hook = webhook("hooks", &at("/elsewhere"));
     configure(&plane, "validating", "w", &[hook]).await;
     let good = map("b", &json!({"good": "1"}));

@@ -186,7 +186,7 @@ fn check_subject(spec: &Spec, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Checks that the metadata is empty except for the member `allowed`.
+/// Checks that the metadata is empty except for the field `allowed`.
 fn check_metadata(draft: &Draft, allowed: &str, errors: &mut Vec<FieldError>) {
     let metadata = draft.value.get("metadata").and_then(Value::as_object);
     let mut members = metadata.into_iter().flatten();

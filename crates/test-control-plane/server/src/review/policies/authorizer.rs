@@ -12,7 +12,7 @@ use crate::auth::Identity;
 use crate::auth::attributes::{Attributes, Resource as Asked, Subject};
 use crate::state::Access;
 
-/// Answers for the user of a request, and for service accounts.
+/// Decides for the user of a request, and for service accounts.
 #[derive(Debug)]
 pub(super) struct RequestAuthorizer {
     pub(super) access: Arc<Access>,
