@@ -220,7 +220,7 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
         .collect()
 }
 
-/// Parses an error body, which may not be a `Status` if a proxy answers.
+/// Parses an error body, which may not be a `Status` if a proxy responds.
 fn refusal(code: StatusCode, body: &[u8]) -> Box<Status> {
     let status = serde_json::from_slice(body).unwrap_or_else(|_| {
         let text = one_line(&String::from_utf8_lossy(body));

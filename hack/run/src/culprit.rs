@@ -1,7 +1,7 @@
 //! The undecodable field of a rejected body.
 //!
 //! For an undecodable body an API server often reports the reason without the field: `quantities
-//! must match the regular expression …`. The field is the one whose omission changes the answer.
+//! must match the regular expression …`. The field is the one whose omission changes the response.
 
 use serde_json::Value;
 

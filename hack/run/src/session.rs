@@ -32,7 +32,7 @@ use crate::{
 /// Time limit for the control plane's first response.
 const START_MAX: Duration = Duration::from_secs(60);
 
-/// Interval of the checks for that answer.
+/// Interval of the checks for that response.
 const START_POLL: Duration = Duration::from_millis(50);
 
 /// Interval between two redraws of the table.
@@ -326,7 +326,7 @@ async fn controller_ended(controller: Option<&mut Process>) -> String {
     }
 }
 
-/// Waits until the kubeconfig is written and its server answers.
+/// Waits until the kubeconfig is written and its server responds.
 async fn connect(kubeconfig: &Path) -> anyhow::Result<Client> {
     let deadline = Instant::now() + START_MAX;
     loop {

@@ -81,7 +81,7 @@ impl Report {
         self.failed == 0
     }
 
-    /// Prints the report, with the counts of the required situations if wanted. Returns those that
+    /// Prints the report, with the counts of the required situations if requested. Returns those that
     /// no run reached.
     pub(crate) fn print(
         &self,

@@ -160,7 +160,7 @@ fn audited(path: &Path, offset: u64) -> anyhow::Result<(Counts, u64)> {
         let Some(object) = event.object_ref else {
             continue;
         };
-        // A watch has its own line as soon as it is answered.
+        // A watch has its own line as soon as it has a response.
         let stage = match event.verb.as_str() {
             "watch" => "ResponseStarted",
             _ => "ResponseComplete",

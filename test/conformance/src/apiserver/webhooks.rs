@@ -1,4 +1,4 @@
-//! The webhooks of a case: an HTTPS server on loopback that answers as recorded.
+//! The webhooks of a case: an HTTPS server on loopback that responds as recorded.
 
 mod response;
 

@@ -87,7 +87,7 @@ impl Round {
         states.map(|state| state.escape_ascii().to_string())
     }
 
-    /// Runs the controller on the round's objects or answers.
+    /// Runs the controller on the round's objects or responses.
     ///
     /// # Errors
     ///

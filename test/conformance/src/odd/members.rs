@@ -1,4 +1,4 @@
-//! Comparison of JSON texts that needn't be UTF-8, including the order of members.
+//! Comparison of JSON texts that needn't be UTF-8, including the order of fields.
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ enum Node<'a> {
 /// Differences of two texts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
-    /// Members with different values, or in only one of the texts.
+    /// Fields with different values, or in only one of the texts.
     pub(super) values: Vec<String>,
-    /// Paths of objects with another order of members.
+    /// Paths of objects with another order of fields.
     pub(super) orders: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ fn walk(path: &str, expected: &Node<'_>, actual: &Node<'_>, found: &mut Differen
     }
 }
 
-/// Returns true if two objects have the same member names in the same order, including repetitions.
+/// Returns true if two objects have the same field names in the same order, including repetitions.
 fn has_same_names(one: &[(&[u8], Node<'_>)], other: &[(&[u8], Node<'_>)]) -> bool {
     let mut pairs = one.iter().zip(other);
     one.len() == other.len() && pairs.all(|((a, _), (b, _))| is_alike("", a, b))

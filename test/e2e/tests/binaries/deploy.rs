@@ -68,7 +68,7 @@ pub(crate) fn port_client(folder: &Path, port: &Port, user: &Value) -> Api {
     Api::connect(&path)
 }
 
-/// Checks that the port answers everyone's probes, and shows metrics only to users with the shipped
+/// Checks that the port responds to everyone's probes, and shows metrics only to users with the shipped
 /// role.
 fn assert_scraped(plane: &Plane, folder: &Path, port: &Port) {
     let anonymous = port_client(folder, port, &json!({}));

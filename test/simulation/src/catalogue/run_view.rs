@@ -91,7 +91,7 @@ impl<'a> RunView<'a> {
         sent.iter().filter(|it| it.status == Some(code)).count()
     }
 
-    /// Number of writes that were done and whose answer never arrived.
+    /// Number of writes that were done and whose response never arrived.
     pub fn lost(&self, verb: Verb, resource: &str) -> usize {
         let done = self.done(verb, resource);
         done.iter().filter(|it| it.status.is_none()).count()
@@ -271,7 +271,7 @@ impl<'a> RunView<'a> {
     }
 }
 
-/// Reports whether the API server did what a request wanted.
+/// Reports whether the API server did what a request asked for.
 pub(super) fn is_committed(request: &Request) -> bool {
     request
         .processed

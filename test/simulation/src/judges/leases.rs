@@ -13,7 +13,7 @@ use crate::record::{Record, is_lease_write};
 pub(super) struct Leases {
     /// The holder after each write of the lease, with the time of the write.
     holders: Vec<(Duration, String)>,
-    /// The renewals of each process: the times when they were answered and sent.
+    /// The renewals of each process: the times of their responses and requests.
     renewals: BTreeMap<Process, Vec<(Duration, Duration)>>,
     /// Time after the start of a renewal within which its holder may start writes.
     window: Duration,

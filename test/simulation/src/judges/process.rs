@@ -25,7 +25,7 @@ fn seen_of(seen: Seen, resource: &str) -> u64 {
     }
 }
 
-/// The revision of a successful write whose answer arrived. A deletion may be two commits, of which
+/// The revision of a successful write whose response arrived. A deletion may be two commits, of which
 /// the first already shows the object as terminating.
 fn known_revision(case: &Case<'_>, request: &Request) -> Option<u64> {
     let is_ok = request.status.is_some_and(|status| status < 300);

@@ -64,7 +64,7 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 
 /// no two revisions of a set have the same template. A version that writes it in another way
 /// compares it with the latest revision alone, as upstream. Nor is it promised if syncs don't wait
-/// for their process's writes. A revision whose creation was never answered, and which the cache
+/// for their process's writes. A revision whose creation never got a response, and which the cache
 /// does not show, is found by its name alone, so only if its bytes are the same.
 fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let consistent = case.plan.settings.consistency;

@@ -35,7 +35,7 @@ pub(super) struct Entry {
     pub(super) lane: usize,
     /// Its subject.
     pub(super) kind: Kind,
-    /// True if the request was answered with an error, or not at all.
+    /// True if the response was an error, or there was none.
     pub(super) failed: bool,
     /// The pod that it concerns.
     pub(super) pod: Option<String>,

@@ -45,7 +45,7 @@ pub(super) async fn play(seed: u64) -> anyhow::Result<()> {
     let rng = Arc::new(Mutex::new(StdRng::seed_from_u64(seed)));
     let mut program = JoinSet::new();
     program.spawn(lead_again_and_again(client(&stage, &rng), seed));
-    // Odd answers may delay or change this set.
+    // Odd responses may delay or change this set.
     let _ = set.create(1).await;
     tokio::time::sleep(LASTS).await;
     ensure!(program.try_join_next().is_none(), "the program has ended");

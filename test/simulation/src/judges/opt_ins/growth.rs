@@ -17,7 +17,7 @@ const RESIZED: &str = "ClaimsResized";
 /// Pointer to the requested size of a claim.
 const REQUEST: &str = "/spec/resources/requests/storage";
 
-/// Returns the spec of a new claim: that of its template, at the wanted size if that is larger.
+/// Returns the spec of a new claim: that of its template, at the desired size if that is larger.
 pub(in super::super) fn new_spec(
     case: &Case<'_>,
     write: &Write<'_>,
@@ -64,7 +64,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// the condition says that all claims have the wanted size only if the sync can have known of none
+/// the condition says that all claims have the desired size only if the sync can have known of none
 /// that hasn't. After a failure, and while the set is being deleted, the condition stays as it was.
 fn judge_condition(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let written = Set::read(&write.request.json());
@@ -147,7 +147,7 @@ fn judge_request(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// Reports whether the sync saw a claim of a template with a wanted size whose volume grows, in all
+/// Reports whether the sync saw a claim of a template with a desired size whose volume grows, in all
 /// versions that it can have known; with `without_restarts`, one that doesn't wait for its pod.
 fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str, without_restarts: bool) -> bool {
     let set = write.view.set;
@@ -168,7 +168,7 @@ fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str, without_restarts: bool
     known.peek().is_some() && known.all(|it| grows(it) && !it.terminating)
 }
 
-/// Returns the wanted size of a claim.
+/// Returns the desired size of a claim.
 pub(super) fn wanted(case: &Case<'_>, process: Process, set: &Set, claim: &str) -> Option<i64> {
     let choices = choices(case, process, set)?;
     let mut sizes = choices.sizes.iter();
@@ -179,7 +179,7 @@ pub(super) fn wanted(case: &Case<'_>, process: Process, set: &Set, claim: &str) 
     found.map(|(_, size)| *size)
 }
 
-/// at the end, the claims of desired pods have the wanted size where their class allows it; the
+/// at the end, the claims of desired pods have the desired size where their class allows it; the
 /// condition says whether all have it.
 pub(in super::super) fn pending(
     case: &Case<'_>,

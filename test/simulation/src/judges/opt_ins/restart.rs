@@ -92,7 +92,7 @@ pub(in super::super) fn check_restart(case: &Case<'_>, write: &Write<'_>) -> Res
     Ok(())
 }
 
-/// Reports whether the sync's last live read of a claim shows that its file system, of the wanted size,
+/// Reports whether the sync's last live read of a claim shows that its file system, of the desired size,
 /// waits for a pod newer than this one.
 fn is_due(case: &Case<'_>, write: &Write<'_>, claim: &str, pod: &Pod) -> bool {
     let Some(size) = wanted(case, write.sync.process, write.view.set, claim) else {
