@@ -27,10 +27,8 @@ mod storage;
 mod subject;
 mod tables;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod traffic;
-#[cfg(test)]
-mod upstream;
 mod webhooks;
 mod workloads;
 

@@ -9,6 +9,7 @@
 //!   `crates/controller-util/src/testing/upstream.rs`;
 //! - [`Builder`], whose methods change such a set before it is built, in `builders.rs` of the same
 //!   folder; [`stateful_set_pod`] builds a pod of a set;
+//! - [`Counts`], the numbers of pods in a status: `Counts::all(3).updated(1)`;
 //! - [`invariants`], checked after each step: `monotonic` for ordered sets, in which no pod runs
 //!   before its predecessor and no ordinal is missing; `burst` for parallel sets; `update` during an
 //!   update. All three check the identity, volumes and claims of each pod;

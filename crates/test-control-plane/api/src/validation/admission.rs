@@ -237,7 +237,7 @@ pub(super) fn field_reference(of: &Place<'_>, errors: &mut Errors) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validation::testing::fields;
+    use crate::validation::tests::fields;
 
     #[test]
     fn wildcards_stand_alone() {

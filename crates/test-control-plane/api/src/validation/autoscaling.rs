@@ -123,7 +123,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::validation::testing::fields;
+    use crate::validation::tests::fields;
 
     #[test]
     fn versions_may_need_a_group() {

@@ -112,7 +112,7 @@ pub(super) fn one_volume(source: &Place<'_>, errors: &mut Errors) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validation::testing::fields;
+    use crate::validation::tests::fields;
 
     #[test]
     fn priorities_are_limited() {

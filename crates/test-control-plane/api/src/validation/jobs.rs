@@ -340,7 +340,7 @@ pub(super) fn time_zone(zone: &Place<'_>, errors: &mut Errors) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validation::testing::{details, updated};
+    use crate::validation::tests::{details, updated};
 
     #[test]
     fn indexes_increase() {

@@ -226,7 +226,7 @@ pub(super) fn one_peer(peer: &Place<'_>, errors: &mut Errors) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validation::testing::details;
+    use crate::validation::tests::details;
 
     #[test]
     fn backend_is_a_service_or_a_resource() {

@@ -265,7 +265,7 @@ fn webhook_service(service: &Place<'_>, errors: &mut Errors) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validation::testing::fields;
+    use crate::validation::tests::fields;
 
     fn hook(client: &Value) -> Value {
         json!([{

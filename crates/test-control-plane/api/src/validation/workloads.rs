@@ -199,7 +199,7 @@ pub(super) fn not_decremented(count: &Place<'_>, errors: &mut Errors) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validation::testing::details;
+    use crate::validation::tests::details;
 
     #[test]
     fn counts_are_numbers_or_percentages() {

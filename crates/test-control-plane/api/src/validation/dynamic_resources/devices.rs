@@ -382,7 +382,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::validation::testing::{details, fields};
+    use crate::validation::tests::{details, fields};
 
     #[test]
     fn default_lies_in_the_range_of_a_policy() {

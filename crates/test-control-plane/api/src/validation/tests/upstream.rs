@@ -4,10 +4,10 @@
 
 use serde_json::{Value, json};
 
-use super::engine::Place;
-use super::stateful_set::stateful_set_strategy;
-use super::tables;
 use crate::settings::{EmulatedVersion, ServerGates};
+use crate::validation::engine::Place;
+use crate::validation::stateful_set::stateful_set_strategy;
+use crate::validation::tables;
 
 /// Returns the paths of the errors about a strategy type that replaces another.
 fn errors(old: Option<&str>, new: &str, gate: bool) -> Vec<String> {

@@ -1,4 +1,6 @@
-//! Helpers of tests.
+//! Helpers of the tests of rules.
+
+mod upstream;
 
 use serde_json::Value;
 
