@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 pub use metrics::{NoopQueueMetrics, QueueMetrics, Unfinished};
 pub use rate_limiter::RateLimiter;
 
-use state::State;
+use state::QueueState;
 
 mod metrics;
 mod rate_limiter;
@@ -25,7 +25,7 @@ pub struct WorkQueue<K> {
 }
 
 struct Shared<K> {
-    state: Mutex<State<K>>,
+    state: Mutex<QueueState<K>>,
     /// Wakes waiting workers after a change.
     changed: Notify,
     metrics: Arc<dyn QueueMetrics>,
@@ -42,7 +42,7 @@ impl<K> Clone for WorkQueue<K> {
 impl<K: Clone + Ord> WorkQueue<K> {
     /// Creates an empty queue.
     pub fn new(rate_limiter: RateLimiter<K>, metrics: Arc<dyn QueueMetrics>) -> Self {
-        let state = Mutex::new(State::new(rate_limiter));
+        let state = Mutex::new(QueueState::new(rate_limiter));
         Self {
             shared: Arc::new(Shared {
                 state,
@@ -173,7 +173,7 @@ impl<K: Clone + Ord> WorkQueue<K> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<K>> {
+    fn state(&self) -> MutexGuard<'_, QueueState<K>> {
         self.shared
             .state
             .lock()

@@ -6,6 +6,6 @@ pub use statefulset_opt_ins::conditions::{
 };
 pub use statefulset_opt_ins::removal_gate::REQUESTED_LABEL;
 pub use statefulset_opt_ins::{
-    Carrier, Cause, DefaultsError, IN_PLACE_LABEL, OptInDefaults, PREFIX, Situation, State,
+    Carrier, Cause, CauseState, DefaultsError, IN_PLACE_LABEL, OptInDefaults, PREFIX, Situation,
     SyncRules, Wait,
 };

@@ -17,7 +17,7 @@ use crate::objects::read;
 use crate::output::{Style, Tone, age, printable};
 use crate::server::{STATEFUL_SETS, Server};
 use crate::session::Verdict;
-use crate::why::{Answer, State, explain};
+use crate::why::{Answer, SetState, explain};
 
 /// Time between two checks of the set.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -205,7 +205,7 @@ async fn look(
     Ok(Look {
         is_complete: is_available
             && set.status.updated_replicas == set.replicas()
-            && answer.finding.state == State::Settled,
+            && answer.finding.state == SetState::Settled,
         is_available,
         answer,
         now,
@@ -241,7 +241,7 @@ impl Stall {
     /// one check suffices.
     fn lasts(&mut self, look: &Look, is_late: bool) -> bool {
         let finding = &look.answer.finding;
-        if finding.state != State::Stuck && finding.cause != DELETED {
+        if finding.state != SetState::Stuck && finding.cause != DELETED {
             *self = Self::default();
             return false;
         }

@@ -9,7 +9,7 @@ use crate::model::{Node, Pod, Set, median_start};
 use crate::objects::{Snapshot, read};
 use crate::output::{Style, Tone, table};
 use crate::server::{NODES, Server, decode};
-use crate::why::{Risk, State, explain};
+use crate::why::{Risk, SetState, explain};
 
 /// Most missing pods with a separate row.
 const MISSING_SHOWN: usize = 20;
@@ -46,7 +46,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(snapshot: &Snapshot, set: &Set, state: State) -> Self {
+    fn new(snapshot: &Snapshot, set: &Set, state: SetState) -> Self {
         let wanted = usize::try_from(set.replicas()).unwrap_or_default();
         let update = &set.status.update_revision;
         let is_done = |pod: &&Pod| {
@@ -57,7 +57,7 @@ impl Progress {
         };
         let done = snapshot.pods_of(set).filter(is_done).count();
         let left = i64::try_from(wanted.saturating_sub(done)).unwrap_or(i64::MAX);
-        let each = median_start(snapshot.pods_of(set)).filter(|_| state == State::Waiting);
+        let each = median_start(snapshot.pods_of(set)).filter(|_| state == SetState::Waiting);
         let each = each.map(|seconds| seconds.saturating_add(set.spec.min_ready_seconds));
         let starts = if set.is_ordered() { left } else { left.min(1) };
         Self {
@@ -125,7 +125,7 @@ pub(crate) async fn status(
         risks: Vec::new(),
     };
     if let (Some(set), Some(answer)) = (&snapshot.set, explain::explain(server, &snapshot).await) {
-        status.is_settled = answer.finding.state == State::Settled;
+        status.is_settled = answer.finding.state == SetState::Settled;
         let counts = &set.object.status;
         status.summary = format!(
             "{} of {} ready, {} updated; {}",

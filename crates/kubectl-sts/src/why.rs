@@ -20,7 +20,7 @@ use crate::objects::read;
 use crate::output::{Style, Tone, printable};
 use crate::server::Server;
 pub(crate) use answer::Answer;
-pub(crate) use finding::{Risk, State};
+pub(crate) use finding::{Risk, SetState};
 
 /// The answers about several sets.
 #[derive(Debug, Serialize)]
@@ -72,7 +72,7 @@ impl Why {
     pub(crate) fn reason_unless_settled(&self) -> Option<String> {
         let answer = self.sets.first()?;
         let finding = &answer.finding;
-        (finding.state != State::Settled).then(|| finding.text.clone())
+        (finding.state != SetState::Settled).then(|| finding.text.clone())
     }
 }
 

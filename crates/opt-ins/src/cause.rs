@@ -4,7 +4,7 @@ use statefulset_controller_util::pod::ContainerTrouble;
 
 /// The meaning of a cause for the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum CauseState {
     /// Nothing is left to do.
     Settled,
     /// A user's choice holds the rest back.
@@ -133,9 +133,9 @@ impl Cause {
     }
 
     /// Returns the meaning of the cause for the set.
-    pub const fn state(self) -> State {
+    pub const fn state(self) -> CauseState {
         match self {
-            Self::Settled => State::Settled,
+            Self::Settled => CauseState::Settled,
             Self::InProgress
             | Self::Terminating
             | Self::PodStarting
@@ -145,14 +145,16 @@ impl Cause {
             | Self::Repair
             | Self::EvictionRefused
             | Self::RemovalGate
-            | Self::InPlaceUpdate => State::Working,
+            | Self::InPlaceUpdate => CauseState::Working,
             Self::ImagePull
             | Self::ContainerConfig
             | Self::CrashLoop
             | Self::OldRevisionBlocks
             | Self::PartitionKeepsBrokenPod
-            | Self::ProgressDeadlineExceeded => State::Stuck,
-            Self::Partition | Self::Paused | Self::RolloutLimit | Self::OnDelete => State::Held,
+            | Self::ProgressDeadlineExceeded => CauseState::Stuck,
+            Self::Partition | Self::Paused | Self::RolloutLimit | Self::OnDelete => {
+                CauseState::Held
+            }
         }
     }
 }

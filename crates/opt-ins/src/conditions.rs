@@ -12,7 +12,7 @@ use statefulset_controller_util::stateful_set::{
     Condition, Conditions, StatefulSet, StatefulSetStatus,
 };
 
-use crate::cause::{Cause, State};
+use crate::cause::{Cause, CauseState};
 use crate::due::{after, time_left};
 use crate::opt_ins::OptIns;
 use crate::situation::Situation;
@@ -68,7 +68,7 @@ pub fn report(
     let since = last_progress(set, status, situation.cause, now);
     let mut cause = lasting_cause(set, status, situation.cause);
     if let Some(deadline) = opt_ins.progress_deadline
-        && cause.state() == State::Working
+        && cause.state() == CauseState::Working
     {
         report.sync_after = time_left(after(since, deadline), now);
         if report.sync_after.is_none() {
@@ -90,9 +90,9 @@ pub fn report(
     );
     let truth = |holds| if holds { "True" } else { "False" };
     let progressing = match state {
-        State::Settled | State::Working => "True",
-        State::Stuck => "False",
-        State::Held => "Unknown",
+        CauseState::Settled | CauseState::Working => "True",
+        CauseState::Stuck => "False",
+        CauseState::Held => "Unknown",
     };
     let mut put = |kind: &str, value: &str, reason: &str, message: &str, since| {
         let condition = condition(status.conditions.as_ref(), kind, value, since, now);
@@ -113,12 +113,12 @@ pub fn report(
     // Tools take the first of these two that is true.
     put(
         STALLED,
-        truth(state == State::Stuck),
+        truth(state == CauseState::Stuck),
         &reason,
         &message,
         None,
     );
-    let is_working = truth(state == State::Working);
+    let is_working = truth(state == CauseState::Working);
     put(RECONCILING, is_working, &reason, &message, Some(since));
     if !(set.spec.recreates() && gates.stateful_set_recreate_strategy) {
         put(PROGRESSING, progressing, &reason, &message, None);
@@ -229,7 +229,8 @@ fn last_progress(
     cause: Cause,
     now: Timestamp,
 ) -> Timestamp {
-    let is_at_work = |cause: Cause| matches!(cause.state(), State::Working | State::Stuck);
+    let is_at_work =
+        |cause: Cause| matches!(cause.state(), CauseState::Working | CauseState::Stuck);
     let stored = set.status.conditions.as_ref();
     let stored = stored.and_then(|conditions| conditions.get(RECONCILING));
     let same = stored.filter(|it| {

@@ -39,7 +39,7 @@ mod values;
 mod wait;
 
 pub use carrier::{Carrier, PREFIX};
-pub use cause::{Cause, State};
+pub use cause::{Cause, CauseState};
 pub use chosen::chosen;
 pub use claim_growth::{AwaitedClaim, ClaimRefusals, ClaimState, Growth};
 pub use defaults::{DefaultsError, OptInDefaults};

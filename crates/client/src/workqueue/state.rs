@@ -17,7 +17,7 @@ const DELAY_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// The time at which a delayed key is due; the number keeps the order of equal times.
 type Due = (Instant, u64);
 
-pub(super) struct State<K> {
+pub(super) struct QueueState<K> {
     queue: VecDeque<K>,
     /// The keys that need a worker, with the time since when. Includes keys added again while a
     /// worker processes them.
@@ -32,7 +32,7 @@ pub(super) struct State<K> {
     pub(super) rate_limiter: RateLimiter<K>,
 }
 
-impl<K: Clone + Ord> State<K> {
+impl<K: Clone + Ord> QueueState<K> {
     pub(super) fn new(rate_limiter: RateLimiter<K>) -> Self {
         Self {
             queue: VecDeque::new(),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use statefulset_controller::Waiting;
 
-use super::finding::{Finding, State};
+use super::finding::{Finding, SetState};
 use crate::model::Set;
 use crate::objects::Snapshot;
 use crate::output::{Style, Tone, age, brief, printable, table};
@@ -84,9 +84,9 @@ impl Answer {
     pub(crate) fn details(&self, now: Timestamp, style: Style) -> String {
         let finding = &self.finding;
         let (tone, state) = match finding.state {
-            State::Settled => (Tone::Good, "settled"),
-            State::Waiting => (Tone::Warn, "waiting"),
-            State::Stuck => (Tone::Bad, "stuck"),
+            SetState::Settled => (Tone::Good, "settled"),
+            SetState::Waiting => (Tone::Warn, "waiting"),
+            SetState::Stuck => (Tone::Bad, "stuck"),
         };
         let since = finding
             .since
@@ -136,9 +136,9 @@ pub(super) fn table_of(answers: &[Answer], now: Timestamp) -> String {
     rows.extend(answers.iter().map(|answer| {
         let finding = &answer.finding;
         let state = match finding.state {
-            State::Settled => "settled",
-            State::Waiting => "waiting",
-            State::Stuck => "stuck",
+            SetState::Settled => "settled",
+            SetState::Waiting => "waiting",
+            SetState::Stuck => "stuck",
         };
         vec![
             answer.namespace.clone(),

@@ -9,7 +9,7 @@ use super::causes::{
     container, deletion, names, node, opted, readiness, refused, replaced, retries, rollout,
     scheduling, storage,
 };
-use super::finding::{Finding, State};
+use super::finding::{Finding, SetState};
 use super::{lookups, risks};
 use crate::decide::{Decision, decide};
 use crate::model::Set;
@@ -54,7 +54,7 @@ pub(crate) async fn explain(server: &Server, snapshot: &Snapshot) -> Option<Answ
 
 /// Adds the budgets that refuse every eviction of the pods of a set that isn't settled.
 fn with_budgets(case: Case<'_>, finding: Finding) -> Finding {
-    if finding.state == State::Settled {
+    if finding.state == SetState::Settled {
         return finding;
     }
     let budgets = case.snapshot.budgets_of(case.set);
@@ -68,7 +68,7 @@ fn with_budgets(case: Case<'_>, finding: Finding) -> Finding {
 /// Adds the claims that go without further action.
 fn with_risks(case: Case<'_>, mut finding: Finding) -> Finding {
     finding.risks = risks::find(case);
-    if finding.state == State::Settled && !finding.risks.is_empty() {
+    if finding.state == SetState::Settled && !finding.risks.is_empty() {
         finding.cause = "claim-terminating";
         "nothing is left to do, but a claim in use is being deleted".clone_into(&mut finding.text);
     }

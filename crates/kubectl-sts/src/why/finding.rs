@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The state of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum SetState {
     /// Nothing is left to do.
     Settled,
     /// Time alone completes the next step.
@@ -20,7 +20,7 @@ pub(crate) enum State {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Finding {
     /// The state that follows.
-    pub(crate) state: State,
+    pub(crate) state: SetState,
     /// Stable name of the cause, for programs.
     pub(crate) cause: &'static str,
     /// The cause in one sentence.
@@ -78,7 +78,7 @@ impl Finding {
     /// A cause that time removes.
     pub(crate) fn waiting(cause: &'static str, text: impl Into<String>) -> Self {
         Self {
-            state: State::Waiting,
+            state: SetState::Waiting,
             ..Self::stuck(cause, text)
         }
     }
@@ -86,14 +86,14 @@ impl Finding {
     /// The absence of a cause.
     pub(crate) fn settled() -> Self {
         Self {
-            state: State::Settled,
+            state: SetState::Settled,
             ..Self::stuck("settled", "nothing is left to do")
         }
     }
 
     /// True if nothing is left to do and no data are at risk.
     pub(crate) fn is_calm(&self) -> bool {
-        self.state == State::Settled && self.risks.is_empty()
+        self.state == SetState::Settled && self.risks.is_empty()
     }
 
     /// Adds evidence.

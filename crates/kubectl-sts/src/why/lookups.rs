@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::causes::{quota, refused, retries};
-use super::finding::{Doubt, Finding, State};
+use super::finding::{Doubt, Finding, SetState};
 use crate::decide::Decision;
 use crate::model::{Lease, Quota};
 use crate::server::{LEASES, PRIORITY_CLASSES, QUOTAS, SERVICE_ACCOUNTS, Server, decode};
@@ -111,7 +111,7 @@ impl Controllers {
             return finding;
         };
         let finding = match finding.state {
-            State::Waiting => {
+            SetState::Waiting => {
                 let missing = retries::no_controller(case).shown_by([finding.text]);
                 missing.shown_by(finding.evidence)
             }

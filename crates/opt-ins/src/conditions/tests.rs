@@ -95,18 +95,18 @@ fn status_tools_see_each_cause_as_it_is() {
             web().build()
         };
         let (updated, available) = match cause.state() {
-            State::Settled => (3, 3),
-            State::Held => (1, 3),
-            State::Working | State::Stuck => (1, 2),
+            CauseState::Settled => (3, 3),
+            CauseState::Held => (1, 3),
+            CauseState::Working | CauseState::Stuck => (1, 2),
         };
         let mut status = status(&set, updated, available);
         reported(&set, &mut status, cause, at("2026-03-01T12:00:00Z"));
         let expected = match cause.state() {
-            State::Settled => Kstatus::Current,
-            State::Stuck => Kstatus::Failed,
-            State::Held if cause == Cause::OnDelete => Kstatus::Current,
+            CauseState::Settled => Kstatus::Current,
+            CauseState::Stuck => Kstatus::Failed,
+            CauseState::Held if cause == Cause::OnDelete => Kstatus::Current,
             // A held rollout isn't complete, and no failure.
-            State::Held | State::Working => Kstatus::InProgress,
+            CauseState::Held | CauseState::Working => Kstatus::InProgress,
         };
         let is_on_delete = cause == Cause::OnDelete;
         assert_eq!(kstatus(&set, &status, is_on_delete), expected, "{cause:?}");

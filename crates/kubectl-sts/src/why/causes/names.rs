@@ -4,7 +4,7 @@ use crate::decide::{Decision, Write};
 use crate::model::Pod;
 use crate::why::case::Case;
 use crate::why::causes::deletion;
-use crate::why::finding::{Finding, State};
+use crate::why::finding::{Finding, SetState};
 
 /// Longest label value and host name.
 const LENGTH_MAX: usize = 63;
@@ -78,7 +78,7 @@ fn held(case: Case<'_>, pod: &Pod) -> Finding {
     };
     if is_collected {
         return Finding {
-            state: State::Waiting,
+            state: SetState::Waiting,
             since: case.set.metadata.creation_timestamp,
             ..finding
         }

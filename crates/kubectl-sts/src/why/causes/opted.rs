@@ -10,7 +10,7 @@ use statefulset_controller::opt_ins::{
 use crate::decide::Decision;
 use crate::model::{Budget, Claim, Condition};
 use crate::why::case::Case;
-use crate::why::finding::{Doubt, Finding, State};
+use crate::why::finding::{Doubt, Finding, SetState};
 
 /// The cause if claims don't have the sizes for which the set asks.
 const GROWTH: &str = "claim-growth";
@@ -121,7 +121,7 @@ pub(in crate::why) fn with_growth(case: Case<'_>, finding: Finding) -> Finding {
         failed.map(move |it| format!("claim {name}: {}: {}", it.kind, it.message))
     });
     let finding = finding.shown_by(failures.take(FAILURES_MAX));
-    if finding.state != State::Settled {
+    if finding.state != SetState::Settled {
         return finding.shown_by([format!("condition {CLAIMS_RESIZED}: {message}")]);
     }
     let state = ClaimState::of_reason(reason);

@@ -6,7 +6,7 @@ use statefulset_controller::opt_ins::Cause;
 use super::{container, flapping, rollout};
 use crate::model::Pod;
 use crate::why::case::Case;
-use crate::why::finding::{Finding, State};
+use crate::why::finding::{Finding, SetState};
 
 /// Seconds that a pod may take to become ready before it counts as stuck without other evidence.
 const PATIENCE_SECONDS: i64 = 120;
@@ -40,7 +40,7 @@ fn not_available(case: Case<'_>, pod: &Pod) -> Finding {
     let set = &case.set.metadata.name;
     let command = format!("patch statefulset {set} --type=merge -p '{patch}'");
     Finding {
-        state: State::Stuck,
+        state: SetState::Stuck,
         ..finding
     }
     .resolved_by(case.kubectl(&command))

@@ -4,7 +4,7 @@
 use kube_test_control_plane_api::members::{list_at, number_at, text, text_at};
 use serde_json::Value;
 
-use super::container::{Role, State, Termination};
+use super::container::{ContainerState, Role, Termination};
 use super::ending::terminate;
 use super::failing::restart_later;
 use super::readiness::become_ready;
@@ -70,7 +70,7 @@ fn adopt_containers(run: &mut PodRun, pod: &Value) {
                 container.runs = 1;
                 container.ready = is_ready(pod);
                 let since = run.start_time.clone();
-                container.state = State::Running { since };
+                container.state = ContainerState::Running { since };
             }
             continue;
         };
@@ -80,11 +80,11 @@ fn adopt_containers(run: &mut PodRun, pod: &Value) {
         let last = |run| termination(status.pointer("/lastState/terminated"), run);
         if let Some(running) = status.pointer("/state/running") {
             let since = text(running, "startedAt").to_owned();
-            container.state = State::Running { since };
+            container.state = ContainerState::Running { since };
             container.runs = run;
             container.last = last(container.restarts);
         } else if let Some(end) = termination(status.pointer("/state/terminated"), run) {
-            container.state = State::Terminated(end);
+            container.state = ContainerState::Terminated(end);
             container.runs = run;
             container.last = last(container.restarts);
         } else if let Some(end) = last(run) {
@@ -100,20 +100,22 @@ fn resume_containers(run: &mut PodRun, now: Now<'_>) {
     for i in 0..run.containers.len() {
         let container = &run.containers[i];
         match &container.state {
-            State::Terminated(_) if container.role == Role::Init && container.succeeded() => {
+            ContainerState::Terminated(_)
+                if container.role == Role::Init && container.succeeded() =>
+            {
                 continue;
             }
-            State::Terminated(_) => {
+            ContainerState::Terminated(_) => {
                 restart_later(run, i, now);
                 continue;
             }
-            State::Waiting { .. } => {
+            ContainerState::Waiting { .. } => {
                 if container.runs > 0 {
                     run.timers.insert(Timer::Restart(i), now.at);
                 }
                 continue;
             }
-            State::Running { .. } => {}
+            ContainerState::Running { .. } => {}
         }
         match container.role {
             // The pod is past its init containers.

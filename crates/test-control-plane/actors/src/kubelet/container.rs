@@ -37,7 +37,7 @@ pub(super) struct Termination {
 
 /// State of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ContainerState {
     Waiting {
         reason: &'static str,
         message: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct Container {
     /// Those of its spec, while its node hasn't carried out their change.
     pub(super) desired_resources: Option<Value>,
     pub(super) role: Role,
-    pub(super) state: State,
+    pub(super) state: ContainerState,
     /// Exit of the previous run.
     pub(super) last: Option<Termination>,
     pub(super) ready: bool,
@@ -102,7 +102,7 @@ impl Container {
             resources: spec.get("resources").cloned().unwrap_or_default(),
             desired_resources: None,
             role,
-            state: State::Waiting {
+            state: ContainerState::Waiting {
                 reason: waits_for,
                 message: None,
             },
@@ -122,20 +122,20 @@ impl Container {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.state, State::Running { .. })
+        matches!(self.state, ContainerState::Running { .. })
     }
 
     /// Reports whether the container's latest run succeeded.
     pub(super) fn succeeded(&self) -> bool {
-        matches!(&self.state, State::Terminated(end) if end.exit_code == 0)
+        matches!(&self.state, ContainerState::Terminated(end) if end.exit_code == 0)
     }
 
     /// Returns the exit of the latest run, if it has ended and no new run has begun.
     pub(super) fn ended(&self) -> Option<&Termination> {
         match &self.state {
-            State::Terminated(end) => Some(end),
-            State::Waiting { .. } => self.last.as_ref(),
-            State::Running { .. } => None,
+            ContainerState::Terminated(end) => Some(end),
+            ContainerState::Waiting { .. } => self.last.as_ref(),
+            ContainerState::Running { .. } => None,
         }
     }
 
@@ -180,7 +180,7 @@ impl Container {
     }
 }
 
-impl State {
+impl ContainerState {
     fn value(&self, uid: &str, name: &str) -> Value {
         match self {
             Self::Waiting {

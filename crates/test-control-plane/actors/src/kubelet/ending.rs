@@ -6,7 +6,7 @@ use kube_test_control_plane_store::clock::later;
 use tokio::time::Instant;
 
 use super::behaviour::{Cause, Outcome, Stop};
-use super::container::{Container, Role, State, Termination};
+use super::container::{Container, ContainerState, Role, Termination};
 use super::run::{Ending, Now, PodRun, Stage, Timer};
 
 /// A container that ran for this long starts its next back-off from the beginning.
@@ -92,7 +92,7 @@ pub(super) fn plan_stop(run: &mut PodRun, now: Now<'_>) {
 /// Ends the ephemeral containers.
 fn detach(run: &mut PodRun, exit_code: i32, reason: &str, now: Now<'_>) {
     for container in &mut run.ephemeral {
-        if let State::Running { since } = &container.state {
+        if let ContainerState::Running { since } = &container.state {
             let since = since.clone();
             end_run(container, since, exit_code, None, reason, now);
         }
@@ -108,7 +108,7 @@ fn end_run(
     reason: &str,
     now: Now<'_>,
 ) {
-    container.state = State::Terminated(Termination {
+    container.state = ContainerState::Terminated(Termination {
         exit_code,
         signal,
         reason: reason.to_owned(),
@@ -132,8 +132,8 @@ pub(super) fn stop(run: &mut PodRun, now: Now<'_>) {
     for i in 0..run.containers.len() {
         terminate(run, i, code, None, reason, now);
         let container = &mut run.containers[i];
-        if let (State::Waiting { .. }, Some(last)) = (&container.state, &container.last) {
-            container.state = State::Terminated(last.clone());
+        if let (ContainerState::Waiting { .. }, Some(last)) = (&container.state, &container.last) {
+            container.state = ContainerState::Terminated(last.clone());
             container.last = None;
         }
     }
@@ -156,7 +156,7 @@ pub(super) fn phase(run: &PodRun) -> &'static str {
         let all_succeeded = main().all(Container::succeeded);
         return if all_succeeded { "Succeeded" } else { "Failed" };
     }
-    let has_started = |state: &State| !matches!(state, State::Waiting { .. });
+    let has_started = |state: &ContainerState| !matches!(state, ContainerState::Waiting { .. });
     let all_started = main().all(|c| has_started(&c.state) || c.last.is_some());
     if !init().all(|c| c.lets_next_start() || c.role == Role::Sidecar && c.runs > 0) || !all_started
     {
@@ -178,7 +178,7 @@ pub(super) fn terminate(
         run.timers.remove(&timer);
     }
     let container = &mut run.containers[i];
-    let State::Running { since } = &container.state else {
+    let ContainerState::Running { since } = &container.state else {
         return;
     };
     let since = since.clone();

@@ -6,7 +6,7 @@ use kube_apimachinery::go_duration;
 use kube_test_control_plane_store::clock::later;
 
 use super::behaviour::Crash;
-use super::container::{Container, Role, State};
+use super::container::{Container, ContainerState, Role};
 use super::ending::terminate;
 use super::run::{Now, PodRun, Stage, Timer};
 use super::starting::NOTICE;
@@ -102,7 +102,7 @@ fn is_finished(run: &PodRun) -> bool {
         });
     let main = || run.containers.iter().filter(|c| c.role == Role::Main);
     let all_ended = main().all(|container| {
-        matches!(&container.state, State::Terminated(end)
+        matches!(&container.state, ContainerState::Terminated(end)
             if run.restart_policy == "Never" || end.exit_code == 0)
     });
     failed_init || all_ended
@@ -111,7 +111,7 @@ fn is_finished(run: &PodRun) -> bool {
 /// Restarts a container after its exit was noticed, or after its back-off.
 pub(super) fn restart(run: &mut PodRun, i: usize, now: Now<'_>) {
     let container = &mut run.containers[i];
-    if let State::Terminated(end) = &container.state {
+    if let ContainerState::Terminated(end) = &container.state {
         let end = end.clone();
         container.last = Some(end);
         // The first restart is immediate.
@@ -133,7 +133,7 @@ fn back_off(run: &mut PodRun, i: usize, wait: Duration, now: Now<'_>) {
         go_duration::format(wait)
     );
     let event = format!("Back-off restarting failed container {name} in pod {pod}({uid})");
-    run.containers[i].state = State::Waiting {
+    run.containers[i].state = ContainerState::Waiting {
         reason: "CrashLoopBackOff",
         message: Some(message),
     };
@@ -146,7 +146,7 @@ fn back_off(run: &mut PodRun, i: usize, wait: Duration, now: Now<'_>) {
 /// Reports a back-off of the image pull, or retries the pull.
 pub(super) fn pull_again(run: &mut PodRun, i: usize, now: Now<'_>) {
     let container = &mut run.containers[i];
-    let State::Waiting { reason, message } = &container.state else {
+    let ContainerState::Waiting { reason, message } = &container.state else {
         return;
     };
     if *reason != "ErrImagePull" {
@@ -158,7 +158,7 @@ pub(super) fn pull_again(run: &mut PodRun, i: usize, now: Now<'_>) {
     let error = message.as_deref().unwrap_or_default();
     let message = format!("{back_off}: ErrImagePull: {error}");
     let wait = now.back_off.after(container.failed_pulls);
-    container.state = State::Waiting {
+    container.state = ContainerState::Waiting {
         reason: "ImagePullBackOff",
         message: Some(message),
     };

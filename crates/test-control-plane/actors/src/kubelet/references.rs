@@ -8,7 +8,7 @@ use kube_test_control_plane_api::members::{list, list_at, text, text_at};
 use kube_test_control_plane_api::object::{Key, Object};
 use serde_json::Value;
 
-use super::container::{Container, State};
+use super::container::{Container, ContainerState};
 use super::run::{Now, PodRun};
 use crate::client::ActorClient;
 
@@ -247,7 +247,7 @@ fn environment(client: &ActorClient, container: &Value, namespace: &str) -> Resu
 
 /// Reports whether a container waits for an object.
 pub(super) fn lacks_object(container: &Container) -> bool {
-    matches!(container.state, State::Waiting { reason, .. } if reason == CONFIG_ERROR)
+    matches!(container.state, ContainerState::Waiting { reason, .. } if reason == CONFIG_ERROR)
 }
 
 /// Makes the pod wait for its volumes.
@@ -272,7 +272,7 @@ pub(super) fn config_fails(run: &mut PodRun, i: usize, now: Now<'_>) -> bool {
     };
     let Missing { object, message } = missing;
     run.awaited.insert(object);
-    let state = State::Waiting {
+    let state = ContainerState::Waiting {
         reason: CONFIG_ERROR,
         message: Some(message.clone()),
     };

@@ -8,7 +8,7 @@ use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_server::containers::KubeletError;
 
 use super::behaviour::PodBehaviour;
-use super::container::{Container, State};
+use super::container::{Container, ContainerState};
 use super::log::ContainerLog;
 use super::own_command::{command, environment};
 use super::run::{PodRun, Stage};
@@ -20,7 +20,7 @@ use crate::server::ActorServer;
 /// A container as it was when the API server asked.
 #[derive(Debug)]
 pub(super) struct Served {
-    pub(super) state: State,
+    pub(super) state: ContainerState,
     pub(super) log: Option<Arc<ContainerLog>>,
     pub(super) previous: Option<Arc<ContainerLog>>,
     pub(super) environment: Vec<(String, String)>,
@@ -80,7 +80,7 @@ impl ServedPod {
     /// Returns a container that runs.
     pub(super) fn running(&self, name: &str) -> Result<&Served, KubeletError> {
         let found = self.containers.get(name);
-        let running = found.filter(|it| matches!(it.state, State::Running { .. }));
+        let running = found.filter(|it| matches!(it.state, ContainerState::Running { .. }));
         running.ok_or_else(|| KubeletError::new(500, format!("container not found ({name:?})")))
     }
 
@@ -106,7 +106,7 @@ impl ServedPod {
             };
             return container.previous.clone().map(Some).ok_or_else(message);
         }
-        let State::Waiting { reason, .. } = &container.state else {
+        let ContainerState::Waiting { reason, .. } = &container.state else {
             return Ok(container.log.clone());
         };
         if let Some(log) = &container.previous {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube_test_control_plane_store::clock::later;
 
 use super::behaviour::{Crash, Outcome};
-use super::container::{Role, State, full_name};
+use super::container::{ContainerState, Role, full_name};
 use super::own_command::begin_log;
 use super::references;
 use super::run::{Now, PodRun, Stage, Timer};
@@ -45,7 +45,7 @@ pub(super) fn start(run: &mut PodRun, i: usize, now: Now<'_>) {
     container.previous_log = container.log.replace(Arc::new(log));
     container.end = end.filter(|_| container.role == Role::Main);
     container.runs += 1;
-    container.state = State::Running {
+    container.state = ContainerState::Running {
         since: now.time.to_owned(),
     };
     let (role, nth) = (container.role, container.runs);
@@ -151,7 +151,7 @@ pub(super) fn pull_fails(run: &mut PodRun, i: usize, now: Now<'_>) -> bool {
     run.tell(true, "Failed", "Error: ErrImagePull".to_owned(), Some(i));
     let container = &mut run.containers[i];
     container.failed_pulls += 1;
-    container.state = State::Waiting {
+    container.state = ContainerState::Waiting {
         reason: "ErrImagePull",
         message: Some(message),
     };

@@ -4,7 +4,7 @@ use kube_test_control_plane_api::members::list_at;
 use serde_json::{Value, json};
 
 use super::behaviour::Resize;
-use super::container::{Role, State};
+use super::container::{ContainerState, Role};
 use super::ending::phase;
 use super::run::{PodRun, Stage};
 use super::updating::is_resized;
@@ -210,7 +210,7 @@ fn incomplete_containers(run: &PodRun) -> Complaint {
         .filter(|container| match container.role {
             Role::Main | Role::Ephemeral => false,
             Role::Init => !container.succeeded(),
-            Role::Sidecar => matches!(container.state, State::Waiting { .. }),
+            Role::Sidecar => matches!(container.state, ContainerState::Waiting { .. }),
         })
         .map(|container| container.name.as_str())
         .collect();

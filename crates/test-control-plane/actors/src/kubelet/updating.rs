@@ -7,7 +7,7 @@ use kube_test_control_plane_api::members::{list, list_at};
 use serde_json::Value;
 
 use super::behaviour::Resize;
-use super::container::{Container, Role, State};
+use super::container::{Container, ContainerState, Role};
 use super::ending::terminate;
 use super::own_command::begin_log;
 use super::run::{Now, PodRun, Stage, Timer};
@@ -75,7 +75,7 @@ fn restart_changed(run: &mut PodRun, i: usize, now: Now<'_>) {
 
 /// Pulls an image immediately, in spite of a back-off for the old one.
 pub(super) fn pull_now(run: &mut PodRun, i: usize, now: Now<'_>) {
-    run.containers[i].state = State::Waiting {
+    run.containers[i].state = ContainerState::Waiting {
         reason: "ImagePullBackOff",
         message: None,
     };
@@ -147,7 +147,7 @@ pub(super) fn attach(run: &mut PodRun, pod: &Value, now: Now<'_>) -> bool {
         }
         let mut container = Container::new(spec, Role::Ephemeral, "ContainerCreating");
         container.runs = 1;
-        container.state = State::Running {
+        container.state = ContainerState::Running {
             since: now.time.to_owned(),
         };
         container.log = Some(Arc::new(begin_log(run, &container, now).0));
