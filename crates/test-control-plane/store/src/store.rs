@@ -20,7 +20,7 @@ use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
 use tokio::sync::watch;
 
 pub use page::{Collection, ObjectPage};
-use state::State;
+use state::StoreState;
 pub use state::{Change, Compacted, LogEntry};
 
 /// The precondition of a write.
@@ -46,7 +46,7 @@ pub struct StoreReader(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    state: RwLock<State>,
+    state: RwLock<StoreState>,
     revision: watch::Sender<u64>,
     /// The revision of the newest write to a role or binding.
     policy: AtomicU64,
@@ -66,7 +66,7 @@ impl Deref for Store {
 }
 
 impl StoreReader {
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, StoreState> {
         self.0.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,7 +168,7 @@ impl Store {
     pub fn new(log_window: usize) -> Self {
         let revision = 1;
         Self(StoreReader(Arc::new(Shared {
-            state: RwLock::new(State {
+            state: RwLock::new(StoreState {
                 revision,
                 objects: BTreeMap::new(),
                 log: VecDeque::new(),
@@ -187,7 +187,7 @@ impl Store {
         self.0.clone()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, StoreState> {
         let state = self.0.0.state.write();
         state.unwrap_or_else(PoisonError::into_inner)
     }
@@ -271,7 +271,7 @@ impl Store {
         Ok(object)
     }
 
-    fn insert(&self, state: &mut State, object: Arc<Object>) {
+    fn insert(&self, state: &mut StoreState, object: Arc<Object>) {
         let previous = state
             .objects
             .insert(object.key.clone(), Arc::clone(&object));
@@ -282,14 +282,14 @@ impl Store {
         self.append(state, change, object, previous);
     }
 
-    fn remove(&self, state: &mut State, object: Arc<Object>) {
+    fn remove(&self, state: &mut StoreState, object: Arc<Object>) {
         let previous = state.objects.remove(&object.key);
         self.append(state, Change::Deleted, object, previous);
     }
 
     fn append(
         &self,
-        state: &mut State,
+        state: &mut StoreState,
         change: Change,
         object: Arc<Object>,
         previous: Option<Arc<Object>>,

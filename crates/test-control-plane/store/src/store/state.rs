@@ -40,7 +40,7 @@ pub struct Compacted {
 
 /// The state of the store.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct StoreState {
     pub(super) revision: u64,
     pub(super) objects: BTreeMap<Key, Arc<Object>>,
     pub(super) log: VecDeque<LogEntry>,
@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) compacted: u64,
 }
 
-impl State {
+impl StoreState {
     /// Checks that the log covers the events after `after`.
     pub(super) fn check_reach(&self, after: u64) -> Result<(), Compacted> {
         if after < self.compacted {
