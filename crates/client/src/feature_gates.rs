@@ -75,7 +75,7 @@ pub struct FeatureGates {
 
 impl Default for FeatureGates {
     fn default() -> Self {
-        Self::at(KubeVersion::REFERENCE)
+        Self::at(KubeVersion::UPSTREAM)
     }
 }
 

@@ -139,7 +139,7 @@ fn command() -> clap::Command {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         // clap strips the final full stop.
         let arg = if arg.get_long() == Some("feature-gates") {
-            let gates = known_gates(KubeVersion::REFERENCE);
+            let gates = known_gates(KubeVersion::UPSTREAM);
             arg.help(format!("{help}:\n{}", gates.join("\n")))
         } else {
             arg.help(format!("{help}."))

@@ -50,7 +50,7 @@ const RULES: [Rule; 9] = [
 /// An expectation that already contains a deviation can't be a recording of upstream. It is
 /// replaced with upstream's outcome, which the product then fails to match.
 pub fn apply(case: &Case, expected: Outcome) -> (Outcome, Vec<&'static str>) {
-    let (Ok(reference), Ok(product)) = (run(case, Rules::REFERENCE), run(case, Rules::PRODUCT))
+    let (Ok(reference), Ok(product)) = (run(case, Rules::UPSTREAM), run(case, Rules::PRODUCT))
     else {
         return (expected, Vec::new());
     };
@@ -86,7 +86,7 @@ fn names(case: &Case, reference: &Outcome, product: &Outcome) -> Vec<&'static st
     };
     let needed = changes(Rules::PRODUCT, false, product);
     if needed.is_empty() {
-        changes(Rules::REFERENCE, true, reference)
+        changes(Rules::UPSTREAM, true, reference)
     } else {
         needed
     }

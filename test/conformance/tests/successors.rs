@@ -27,7 +27,7 @@ fn foreign_pod_survives_a_deletion_of_its_name() {
 
         // Upstream deletes each of them; here all survive.
         case.live_pods = successors;
-        let reference = run(&case, Rules::REFERENCE).unwrap();
+        let reference = run(&case, Rules::UPSTREAM).unwrap();
         let actual = outcome(&case).unwrap();
         for pod in &case.live_pods {
             let pod: Value = serde_json::from_str(pod.get()).unwrap();

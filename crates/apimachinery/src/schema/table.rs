@@ -8,7 +8,7 @@ use super::sources;
 use super::words::{ListKey, PatchStrategy, Shape, Tag, Topology};
 
 /// The tables, one per version.
-static REFERENCE: LazyLock<Table> = LazyLock::new(|| Table::new(Version::V1_36));
+static V1_36: LazyLock<Table> = LazyLock::new(|| Table::new(Version::V1_36));
 static NEWEST: LazyLock<Table> = LazyLock::new(|| Table::new(Version::V1_37));
 
 /// A version of the types.
@@ -52,7 +52,7 @@ impl Version {
 
     pub(super) fn table(self) -> &'static Table {
         match self {
-            Self::V1_36 => &REFERENCE,
+            Self::V1_36 => &V1_36,
             Self::V1_37 => &NEWEST,
         }
     }

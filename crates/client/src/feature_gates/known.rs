@@ -57,7 +57,7 @@ impl Gate {
 
     /// Returns true if a program of this version, but at least of upstream's, knows the gate.
     pub(super) fn is_known_at(&self, version: KubeVersion) -> bool {
-        let newest = version.max(KubeVersion::REFERENCE);
+        let newest = version.max(KubeVersion::UPSTREAM);
         self.specs.iter().any(|spec| spec.since <= newest)
     }
 }

@@ -14,7 +14,7 @@ pub struct KubeVersion {
 
 impl KubeVersion {
     /// The version of upstream, which is the default.
-    pub const REFERENCE: Self = Self::v1(36);
+    pub const UPSTREAM: Self = Self::v1(36);
     /// The newest version to emulate. It is built from its sources; no recordings exist.
     pub const NEWEST: Self = Self::v1(37);
     /// The oldest version to emulate: three before upstream.
@@ -39,7 +39,7 @@ impl KubeVersion {
 
 impl Default for KubeVersion {
     fn default() -> Self {
-        Self::REFERENCE
+        Self::UPSTREAM
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(KubeVersion::v1(minor)), "{text}");
         }
         assert!(KubeVersion::v1(9) < KubeVersion::v1(10));
-        assert_eq!(KubeVersion::REFERENCE.to_string(), "1.36");
+        assert_eq!(KubeVersion::UPSTREAM.to_string(), "1.36");
         assert_eq!(KubeVersion::v1(36).previous(), KubeVersion::v1(35));
         assert_eq!(KubeVersion::v1(0).previous(), KubeVersion::v1(0));
     }

@@ -4,7 +4,7 @@ use prometheus::{Error, IntGaugeVec, Opts, Registry};
 use statefulset_client::feature_gates::KubeVersion;
 
 /// Patch version of upstream, v1.36.2.
-const REFERENCE_PATCH: u32 = 2;
+const UPSTREAM_PATCH: u32 = 2;
 
 /// A feature gate: name, stage as in the label (`ALPHA`, `BETA`, empty once generally available),
 /// and whether it is on.
@@ -22,9 +22,9 @@ impl Release {
     /// Returns the release whose behaviour a version needs: upstream, which emulates the
     /// earlier versions, or a later version's first release.
     pub(crate) fn at(version: KubeVersion) -> Self {
-        let KubeVersion { major, minor } = version.max(KubeVersion::REFERENCE);
-        let is_reference = version <= KubeVersion::REFERENCE;
-        let patch = if is_reference { REFERENCE_PATCH } else { 0 };
+        let KubeVersion { major, minor } = version.max(KubeVersion::UPSTREAM);
+        let is_upstream = version <= KubeVersion::UPSTREAM;
+        let patch = if is_upstream { UPSTREAM_PATCH } else { 0 };
         Self {
             major,
             minor,

@@ -35,7 +35,7 @@ fn names_after(change: impl FnOnce(&mut Value)) -> Vec<&'static str> {
     let mut case: Value = serde_json::from_str(&recorded()[0]).unwrap();
     change(&mut case);
     let case = Case::parse(&case.to_string()).unwrap();
-    let reference = run(&case, Rules::REFERENCE).unwrap();
+    let reference = run(&case, Rules::UPSTREAM).unwrap();
     let mut names = apply(&case, reference).1;
     // The first case deletes a pod.
     let before = names.len();

@@ -138,7 +138,7 @@ mod tests {
     use super::super::exposition::parse;
     use super::*;
 
-    const REFERENCE: &str = "\
+    const UPSTREAM: &str = "\
 # HELP go_threads G
 # TYPE go_threads gauge
 go_threads 1
@@ -158,7 +158,7 @@ workqueue_depth{name=\"statefulset\"} 0
 
     /// Differences if the program exposes this instead.
     fn found(own: &str) -> Vec<String> {
-        let verdicts = compare(&parse(REFERENCE).unwrap(), &parse(own).unwrap());
+        let verdicts = compare(&parse(UPSTREAM).unwrap(), &parse(own).unwrap());
         let summary = |verdict: Verdict| {
             let id = verdict.id;
             let lines = verdict.differences.into_iter();
@@ -170,8 +170,8 @@ workqueue_depth{name=\"statefulset\"} 0
 
     #[test]
     fn values_and_go_families_are_ignored() {
-        assert_eq!(found(REFERENCE), [""; 0]);
-        let (_, own) = REFERENCE.split_once("# HELP rest_client_request").unwrap();
+        assert_eq!(found(UPSTREAM), [""; 0]);
+        let (_, own) = UPSTREAM.split_once("# HELP rest_client_request").unwrap();
         let own = format!("# HELP rest_client_request{own}");
         let own = own.replace("\"h\"", "\"i\"").replace("GET", "PUT");
         assert_eq!(found(&own.replace("} 1", "} 7")), [""; 0]);
@@ -208,10 +208,10 @@ workqueue_depth{name=\"statefulset\"} 0
                  {[\"verb\"]}",
             ),
         ] {
-            assert_eq!(found(&REFERENCE.replace(from, to)), [expected]);
+            assert_eq!(found(&UPSTREAM.replace(from, to)), [expected]);
         }
         assert_eq!(
-            found(&REFERENCE.replace("workqueue_depth", "workqueue_width")),
+            found(&UPSTREAM.replace("workqueue_depth", "workqueue_width")),
             [
                 "workqueue_depth: is missing",
                 "workqueue_width: missing in the reference",
@@ -222,7 +222,7 @@ workqueue_depth{name=\"statefulset\"} 0
     #[test]
     fn unsorted_families_and_series_are_reported() {
         let two = "# TYPE a gauge\na{x=\"2\"} 1\na{x=\"1\"} 1\n";
-        let found = found(&format!("{REFERENCE}{two}"));
+        let found = found(&format!("{UPSTREAM}{two}"));
         assert_eq!(
             found,
             [

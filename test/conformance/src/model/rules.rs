@@ -31,7 +31,7 @@ pub struct Rules {
 
 impl Rules {
     /// Upstream: no deviations.
-    pub const REFERENCE: Self = Self {
+    pub const UPSTREAM: Self = Self {
         canonical_names: false,
         keep_conditions: false,
         counters_not_negative: false,

@@ -141,13 +141,13 @@ pub struct Fence {
 }
 
 /// Minor version of upstream.
-const REFERENCE: u32 = 36;
+const UPSTREAM: u32 = 36;
 
 impl Settings {
     /// Returns the minor version that an instance emulates.
     pub fn minor(&self, instance: usize) -> u32 {
         let mut versions = self.versions.iter().copied().cycle();
-        versions.nth(instance).unwrap_or(REFERENCE)
+        versions.nth(instance).unwrap_or(UPSTREAM)
     }
 
     /// Returns the number of processes: the instances, and those of the built-in controller.
