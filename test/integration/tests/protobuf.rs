@@ -1,7 +1,7 @@
 //! Decoding of pods from protobuf, compared with their JSON. The test control plane encodes them.
 
 use kube_apimachinery::protobuf::{Envelope, WireError, fields};
-use kube_test_control_plane_api::answer::represent::protobuf::answer;
+use kube_test_control_plane_api::response::represent::protobuf::answer;
 use serde_json::{Value, json};
 use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_controller_util::pod::Pod;

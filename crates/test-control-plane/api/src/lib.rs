@@ -2,7 +2,6 @@
 #![doc = include_str!("../README.md")]
 
 pub mod admission;
-pub mod answer;
 #[cfg(feature = "cel")]
 mod cel;
 pub mod continue_token;
@@ -20,6 +19,7 @@ pub mod open_api;
 pub mod options;
 pub mod patch;
 pub mod query;
+pub mod response;
 pub mod selectors;
 pub mod settings;
 pub mod status;

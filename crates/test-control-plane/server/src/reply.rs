@@ -10,8 +10,8 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
-use kube_test_control_plane_api::answer::pretty;
 use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::response::pretty;
 use kube_test_control_plane_api::status::{self, ApiError, ApiResult, details};
 use serde_json::{Value, json};
 

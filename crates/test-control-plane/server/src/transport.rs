@@ -16,10 +16,10 @@ use http::header::{
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Collected};
-use kube_test_control_plane_api::answer::negotiate::{self, Format, NegotiatedFormat};
-use kube_test_control_plane_api::answer::represent::protobuf;
-use kube_test_control_plane_api::answer::{pretty, yaml};
 use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_api::response::negotiate::{self, Format, NegotiatedFormat};
+use kube_test_control_plane_api::response::represent::protobuf;
+use kube_test_control_plane_api::response::{pretty, yaml};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
 use crate::reply::{self, BoxError, Reply, Streamed};

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream;
-use kube_test_control_plane_api::answer::represent::Representation;
-use kube_test_control_plane_api::answer::table;
 use kube_test_control_plane_api::kinds::zero;
 use kube_test_control_plane_api::list_options::{ListOptions, parse_version_field};
 use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_api::response::represent::Representation;
+use kube_test_control_plane_api::response::table;
 use kube_test_control_plane_api::selectors::Selection;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_store::clock::later;

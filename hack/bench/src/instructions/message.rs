@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use kube_apimachinery::protobuf::Envelope;
 use kube_apimachinery::schema;
-use kube_test_control_plane_api::answer::represent::protobuf;
+use kube_test_control_plane_api::response::represent::protobuf;
 use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_controller_util::pod::Pod;
 

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderValue, Method, StatusCode};
-use kube_test_control_plane_api::answer::negotiate;
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::open_api;
+use kube_test_control_plane_api::response::negotiate;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use http::header::{
 };
 use http::{HeaderName, HeaderValue, StatusCode};
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
-use kube_test_control_plane_api::answer::negotiate;
 use kube_test_control_plane_api::open_api::{self, Documents};
+use kube_test_control_plane_api::response::negotiate;
 
 use crate::config::EmulatedVersion;
 use crate::incoming::Incoming;

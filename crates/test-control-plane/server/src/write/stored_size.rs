@@ -3,9 +3,9 @@
 use kube_apimachinery::schema::Version;
 use serde_json::Value;
 
-use kube_test_control_plane_api::answer::represent::protobuf;
 use kube_test_control_plane_api::kinds::{Kind, registry_key};
 use kube_test_control_plane_api::object::{Draft, Key};
+use kube_test_control_plane_api::response::represent::protobuf;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
 /// Limit of a request to etcd in bytes.

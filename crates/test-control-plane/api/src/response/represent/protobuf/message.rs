@@ -1,4 +1,4 @@
-//! Encoding of a JSON object as a message, in one pass over its text: the message, its members, and
+//! Encoding of a JSON object as a message, in one pass over its text: the message, its fields, and
 //! their values.
 
 use std::collections::BTreeMap;
@@ -131,7 +131,7 @@ fn append(fields: &[(Tag, Range<usize>)], level: usize, written: &[u8], sorted: 
     }
 }
 
-/// Reads a member's name as the index and the number of its field; `None` if there is no field.
+/// Reads a field's name as its index and its number; `None` if there is no such field.
 struct FieldIndex(&'static Type);
 
 impl<'de> DeserializeSeed<'de> for FieldIndex {
@@ -156,7 +156,7 @@ impl Visitor<'_> for FieldIndex {
     }
 }
 
-/// Appends the value of a member, or all values of a list or a map.
+/// Appends the value of a field, or all values of a list or a map.
 pub(super) struct Member<'o> {
     pub(super) number: u32,
     pub(super) kind: Kind,

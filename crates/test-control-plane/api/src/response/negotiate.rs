@@ -1,4 +1,4 @@
-//! Content negotiation: the format of an answer and the form of its objects.
+//! Content negotiation: the format of a response and the form of its objects.
 //!
 //! Negotiation has two checks. The first compares the media types of the `Accept` header, without
 //! their parameters, with those of the route. The second finds the first clause whose parameters
@@ -8,11 +8,11 @@ mod accept;
 
 use serde_json::json;
 
-use crate::answer::represent::Representation;
-use crate::answer::table::IncludeObject;
 use crate::decode::MEDIA_TYPES;
 use crate::kinds::{Kind, Verb};
 use crate::query::Query;
+use crate::response::represent::Representation;
+use crate::response::table::IncludeObject;
 use crate::status::{ApiError, ApiResult};
 
 pub(crate) use accept::{Clause, clauses};
@@ -25,7 +25,7 @@ const STREAM_TYPES: &str =
 pub const AGGREGATED_DISCOVERY: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The format of an answer.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// JSON.
@@ -37,7 +37,7 @@ pub enum Format {
     Protobuf,
 }
 
-/// The negotiated format and form of an answer.
+/// The negotiated format and form of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NegotiatedFormat {
     /// The format of the body.
@@ -48,7 +48,7 @@ pub struct NegotiatedFormat {
     pub representation: Representation,
 }
 
-/// Negotiates the format of errors and of other answers without forms: YAML on request, else JSON.
+/// Negotiates the format of errors and of other responses without forms: YAML on request, else JSON.
 pub fn plain(accept: &str) -> NegotiatedFormat {
     let whole = |clause: &Clause<'_>| is_unconverted(clause).then_some(Representation::Whole);
     best(&clauses(accept), whole).unwrap_or_default()
@@ -76,7 +76,7 @@ fn plain_clause(accept: &str) -> Option<NegotiatedFormat> {
     plain.find_map(|clause| wanted(clause, Representation::Whole))
 }
 
-/// Negotiates the format and form of an answer with objects.
+/// Negotiates the format and form of a response with objects.
 ///
 /// # Errors
 ///
@@ -127,7 +127,7 @@ pub fn names(accept: &str, main: &str, sub: &str) -> bool {
     clauses.iter().any(|c| c.main == main && c.sub == sub)
 }
 
-/// Checks that the client accepts an answer without forms.
+/// Checks that the client accepts a response without forms.
 ///
 /// # Errors
 ///

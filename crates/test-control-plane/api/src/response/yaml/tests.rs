@@ -1,4 +1,4 @@
-//! Tests of YAML answers. The expected texts are the output of upstream's own library.
+//! Tests of YAML responses. The expected texts are the output of upstream's own library.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Encoding of JSON answers as protobuf messages, driven by the schema table. The mirror of the
+//! Encoding of JSON responses as protobuf messages, driven by the schema table. The mirror of the
 //! body decoder.
 //!
 //! The bytes equal upstream's: fields sorted by number, zero values where Go's generated code
@@ -20,7 +20,7 @@ use self::message::Message;
 
 use crate::go::wire;
 
-/// A reason why an answer has no protobuf form.
+/// A reason why a response has no protobuf form.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -37,7 +37,7 @@ pub enum EncodeError {
 
 type Encoded = Result<Vec<u8>, EncodeError>;
 
-/// Encodes a whole answer: an object, a list of objects, the metadata of either, or a status.
+/// Encodes a whole response: an object, a list of objects, the metadata of either, or a status.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ struct Event<'a> {
     object: &'a RawValue,
 }
 
-/// The parts of an answer that decide its form.
+/// The parts of a response that decide its form.
 #[derive(Deserialize)]
 struct Answer<'a> {
     #[serde(rename = "apiVersion", default, borrow)]
@@ -125,7 +125,7 @@ fn write_answer(text: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     })
 }
 
-/// Returns the type of an object, also of one of which only the metadata is wanted.
+/// Returns the type of an object, also of one of which only the metadata is requested.
 fn find_type(version: &str, kind: &str) -> Option<&'static Type> {
     match kind {
         "PartialObjectMetadata" => Version::NEWEST.find_type(kind),

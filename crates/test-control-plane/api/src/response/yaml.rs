@@ -1,4 +1,4 @@
-//! YAML answers, equal to upstream's in every character.
+//! YAML responses, equal to upstream's in every character.
 //!
 //! Upstream: the emitter of `sigs.k8s.io/yaml`.
 

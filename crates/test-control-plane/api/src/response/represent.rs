@@ -1,4 +1,4 @@
-//! The forms of objects in answers: whole objects, table rows or metadata only.
+//! The forms of objects in responses: whole objects, table rows or metadata only.
 
 pub mod protobuf;
 
@@ -6,12 +6,12 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::answer::table::{self, IncludeObject};
 use crate::kinds::{Kind, SCALE};
+use crate::response::table::{self, IncludeObject};
 use crate::status::{ApiError, ApiResult};
 use crate::views;
 
-/// The form of objects in an answer. A version belongs to the form's own kind.
+/// The form of objects in a response. A version belongs to the form's own kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Representation {
     /// Unchanged objects.
@@ -37,11 +37,11 @@ pub enum Representation {
 }
 
 impl Representation {
-    /// Returns the answer's body in this form. A `Status` stays unchanged.
+    /// Returns the response's body in this form. A `Status` stays unchanged.
     ///
     /// # Errors
     ///
-    /// 406 if the form is for one object and the answer is a list, or the reverse.
+    /// 406 if the form is for one object and the response is a list, or the reverse.
     pub fn body(self, kind: &Kind, body: Bytes, now: Timestamp) -> ApiResult<Bytes> {
         if self == Self::Whole {
             return Ok(body);
