@@ -12,7 +12,7 @@ const AVOIDED: [(&str, &str); 21] = [
     ("golden", "write `recorded`"),
     ("pvc", "write `claim`"),
     ("pvcs", "write `claims`"),
-    ("wanted state", "write `desired state`"),
+    ("wanted", "write `desired`, `expected` or `requested`"),
     ("present state", "write `current state`"),
     ("reply", "write `response`"),
     ("replies", "write `responses`"),
@@ -26,6 +26,38 @@ const AVOIDED: [(&str, &str); 21] = [
     ("for ever", "write `indefinitely`"),
     ("stock role", "write `default role`"),
     ("beside", "write `besides` or `next to`"),
+];
+
+/// Words to avoid in comments of code, with the advice and the places where they are right.
+const AVOIDED_IN_COMMENTS: [(&[&str], &str, &[&str]); 2] = [
+    (
+        &["answer", "answers", "answered", "unanswered"],
+        "write `response`, or `respond`",
+        // The plugin speaks to people.
+        &["crates/kubectl-sts/"],
+    ),
+    (
+        &["member", "members"],
+        "write `field`",
+        &[
+            // Members of JSON text, where a field is one of the table or of `fieldsV1`.
+            "crates/apimachinery/src/json",
+            "crates/test-control-plane/api/src/go/json/",
+            "crates/test-control-plane/api/src/managed_fields/",
+            "crates/test-control-plane/api/src/patch/json",
+            "crates/test-control-plane/api/src/response/pretty.rs",
+            "crates/test-control-plane/api/src/response/yaml",
+            // Members of a set, of a group, of a list of errors, of a workspace.
+            "crates/controller-util/src/controller_ref_manager/tests.rs",
+            "crates/controller-util/src/error.rs",
+            "crates/pod-control/src/stateful_set_utils/identity.rs",
+            "crates/test-control-plane/server/src/auth",
+            "crates/test-control-plane/src/bin/",
+            "hack/tidy/",
+            "test/conformance/src/model/failure.rs",
+            "test/simulation/src/judges/identity.rs",
+        ],
+    ),
 ];
 
 /// Pages that list the words, are generated, or come from upstream.
@@ -55,7 +87,16 @@ fn check_file(file: &SourceFile) -> Findings {
         });
         avoided.map(|(phrase, advice)| format!("{}:{line}: \"{phrase}\": {advice}", file.path))
     };
-    words.iter().enumerate().filter_map(found).collect()
+    let in_comments = AVOIDED_IN_COMMENTS.iter().filter(|(_, _, right)| {
+        file.has_extension("rs") && !right.iter().any(|path| file.path.starts_with(path))
+    });
+    let in_comments = in_comments.flat_map(|(avoided, advice, _)| {
+        let is_avoided = |(_, word): &&(usize, String)| avoided.contains(&word.as_str());
+        let words = words.iter().filter(is_avoided);
+        words.map(move |(line, word)| format!("{}:{line}: \"{word}\": {advice}", file.path))
+    });
+    let everywhere = words.iter().enumerate().filter_map(found);
+    everywhere.chain(in_comments).collect()
 }
 
 /// The words of a file's prose in lower case, with their lines. A line of code is an empty word.
@@ -106,6 +147,26 @@ mod tests {
                 1,
                 "{page}"
             );
+        }
+    }
+
+    #[test]
+    fn words_of_comments_are_found_where_they_are_wrong() {
+        for (words, advice, right) in AVOIDED_IN_COMMENTS {
+            for word in words {
+                let text = format!("let {word} = 1;\n/// The {word} of `{word}`.\n");
+                let wrong = found("crates/x/src/x.rs", &text);
+                assert_eq!(
+                    wrong,
+                    [format!("crates/x/src/x.rs:2: \"{word}\": {advice}")]
+                );
+                for path in right {
+                    let file = format!("{path}x.rs");
+                    assert_eq!(found(&file, &text), Findings::new(), "{file}");
+                }
+                let page = found("x.md", &format!("# A\n\nThe {word}.\n"));
+                assert_eq!(page, Findings::new());
+            }
         }
     }
 
