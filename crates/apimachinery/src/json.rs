@@ -14,6 +14,7 @@ mod raw_object;
 pub use deep::{OnLargeStack, ParseError, is_deep, on_large_stack, parse};
 pub use document::{Document, replace_invalid_utf8};
 pub use edit::{edit_list, object_member};
+pub use encode::may_need_escapes;
 pub use encode::to_go_string;
 pub use encode::to_raw;
 pub use encode::write_go;

@@ -15,7 +15,7 @@ use statefulset_client::error::Error as ApiError;
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_controller_util::consistency::TrackedResource::ControllerRevisions;
 use statefulset_controller_util::controller_revision::{self, ControllerRevision};
-use statefulset_controller_util::index::controller_index_key;
+use statefulset_controller_util::index::owned_index_key;
 use statefulset_controller_util::pod_control::{adoption_patch, release_patch};
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::tracked_client::TrackedClient;
@@ -54,8 +54,7 @@ pub trait History: Send + Sync {
         selector: &Selector,
     ) -> Vec<Arc<ControllerRevision>> {
         let cache = self.cache();
-        let owned = controller_index_key(set.namespace(), Some(&set.controller_reference()));
-        let mut revisions = cache.by_index(&owned);
+        let mut revisions = cache.by_index(&owned_index_key(set));
         revisions.extend(cache.by_index(&IndexKey::orphans(set.namespace())));
         revisions.retain(|revision| selector.matches(&revision.labels));
         revisions

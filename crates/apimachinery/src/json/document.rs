@@ -36,6 +36,9 @@ struct Place {
 /// Replaces each byte outside of a valid UTF-8 character with U+FFFD, as Go does.
 /// ([`String::from_utf8_lossy`] replaces a truncated character's bytes with a single U+FFFD.)
 pub fn replace_invalid_utf8(sent: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(sent) {
+        return text.to_owned();
+    }
     let invalid: usize = sent.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
     let mut text = String::with_capacity(sent.len() + invalid * (REPLACEMENT.len() - 1));
     for chunk in sent.utf8_chunks() {

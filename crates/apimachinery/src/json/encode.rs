@@ -63,6 +63,11 @@ pub fn write_go(value: &Value, out: &mut String) {
 /// and characters outside the basic plane included, is written as UTF-8.
 pub fn write_go_str(text: &str, out: &mut String) {
     out.push('"');
+    if !may_need_escapes(text) {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     let mut rest = text;
     while let Some(at) = rest.bytes().position(may_need_escape) {
         let (plain, tail) = rest.split_at(at);
@@ -77,9 +82,22 @@ pub fn write_go_str(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// Returns false if [`write_go_str`] copies the text as it is.
+pub fn may_need_escapes(text: &str) -> bool {
+    // Without early returns, so that the compiler compares many bytes at once.
+    text.bytes()
+        .fold(false, |found, byte| found | may_need_escape(byte))
+}
+
 /// Returns true for the first byte of each character that may need an escape.
 fn may_need_escape(byte: u8) -> bool {
-    matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&' | 0..=0x1f | 0xe2)
+    (byte == b'"')
+        | (byte == b'\\')
+        | (byte == b'<')
+        | (byte == b'>')
+        | (byte == b'&')
+        | (byte <= 0x1f)
+        | (byte == 0xe2)
 }
 
 fn write_go_char(character: char, out: &mut String) {

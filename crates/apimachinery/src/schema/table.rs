@@ -1,7 +1,7 @@
 //! The table of types: their fields, and each field's type, zero-value rule, merge strategy and
 //! protobuf number. Its text is in [`sources`].
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use super::sources;
@@ -91,9 +91,9 @@ impl From<&'static Type> for TypeName<'static> {
 /// All types, by name and by kind. A program uses few of them, so each is parsed at its first use.
 #[derive(Debug)]
 pub(super) struct Table {
-    pub(super) types: BTreeMap<&'static str, Entry>,
+    pub(super) types: HashMap<&'static str, Entry>,
     /// Type names by apiVersion and kind.
-    pub(super) kinds: BTreeMap<(&'static str, &'static str), &'static str>,
+    pub(super) kinds: HashMap<(&'static str, &'static str), &'static str>,
 }
 
 /// A type's block in the sources, and the type once it is parsed.
@@ -105,7 +105,7 @@ pub(super) struct Entry {
 
 impl Table {
     fn new(version: Version) -> Self {
-        let (mut types, mut kinds) = (BTreeMap::new(), BTreeMap::new());
+        let (mut types, mut kinds) = (HashMap::new(), HashMap::new());
         for block in sources::blocks() {
             let Some(head) = parse_head(block, version) else {
                 continue;

@@ -107,10 +107,14 @@ impl Draft {
         let mut encoder = Encoder {
             text: Vec::with_capacity(ENCODED_SIZE),
             has_held: false,
+            after_type_meta: 0,
         };
-        encoder.text.push(b'{');
-        encoder.text.extend_from_slice(type_meta(map).as_bytes());
         let null = Value::Null;
+        encoder.text.push(b'{');
+        encoder.type_meta("kind", map.get("kind").unwrap_or(&null));
+        encoder.text.push(b',');
+        encoder.type_meta("apiVersion", map.get("apiVersion").unwrap_or(&null));
+        encoder.after_type_meta = encoder.text.len() + ",".len();
         let data = self.data.as_deref();
         let mut members: Vec<(&str, &Value)> = map
             .iter()
@@ -162,15 +166,6 @@ const ENCODED_SIZE: usize = 4096;
 fn type_in(members: &Map<String, Value>) -> Option<&'static Type> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     Version::NEWEST.type_of_kind(text("apiVersion")?, text("kind")?)
-}
-
-fn type_meta(map: &Map<String, Value>) -> String {
-    let null = Value::Null;
-    format!(
-        "\"kind\":{},\"apiVersion\":{}",
-        map.get("kind").unwrap_or(&null),
-        map.get("apiVersion").unwrap_or(&null)
-    )
 }
 
 /// Reads the standard fields of `metadata`.
@@ -300,12 +295,8 @@ impl Object {
             json!(resource_version.to_string()),
         );
         let encoded = draft.encoded();
-        let after_type_meta = draft
-            .value
-            .as_object()
-            .map_or(0, |map| type_meta(map).len() + "{,".len());
         Self {
-            after_type_meta,
+            after_type_meta: encoded.after_type_meta,
             is_odd: encoded.has_held,
             ..Self::of_text(kind, key, draft, resource_version, encoded.text)
         }

@@ -76,10 +76,8 @@ impl WriteOptions {
             let detail = "may not be specified for non-apply patch";
             errors.push(FieldError::forbidden("force", detail));
         }
-        errors.extend(check_field_manager(
-            "fieldManager",
-            manager.unwrap_or_default(),
-        ));
+        let path = || "fieldManager".to_owned();
+        errors.extend(check_field_manager(path, manager.unwrap_or_default()));
         let dry_run: Vec<String> = query.get("dryRun").map(str::to_owned).into_iter().collect();
         errors.extend(dry_run_error(&dry_run));
         let field_validation = match query.get("fieldValidation") {

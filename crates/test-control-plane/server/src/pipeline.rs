@@ -57,7 +57,7 @@ where
     let incoming = Incoming::receive(request, &state.access.admin).await;
     let (method, headers) = (&incoming.method, &incoming.headers);
     let encoder = ResponseEncoder::new(method, headers, &incoming.query, &state.stamps);
-    let reply = Box::pin(answer(state, &incoming, &encoder, connection)).await?;
+    let reply = answer(state, &incoming, &encoder, connection).await?;
     Ok(encoder.stamp(reply, &state.stamps))
 }
 
@@ -86,7 +86,8 @@ async fn answer(
     if let Some(code) = decision.code_without_handling() {
         recording.finish(state.reads.store.revision(), code, None);
     }
-    let handled = async {
+    // Boxed once here: the futures around it would copy it.
+    let handled = Box::pin(async {
         let before = state.reads.store.revision();
         let begun = recording.begun;
         let reply = match dispatch(state, &identity, incoming, &facts, &remarks, begun).await {
@@ -106,7 +107,7 @@ async fn answer(
         let reply = reply::with_warnings(reply, &remarks.warnings());
         let reply = reply.unwrap_or_else(|err| reply::error(&err));
         Ok(encoder.encode(reply).await)
-    };
+    });
     let carried_out = decision.carry_out(&facts, handled);
     let result = match incoming.time_limit(&facts) {
         None => carried_out.await,

@@ -1,6 +1,6 @@
 //! Tests of the table: completeness and consistency.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::schema::table::parse_block;
@@ -8,8 +8,10 @@ use crate::schema::table::parse_block;
 const VERSIONS: [Version; 2] = [Version::V1_36, Version::V1_37];
 
 fn types_of(version: Version) -> impl Iterator<Item = &'static Type> {
-    let names = version.table().types.keys();
-    names.map(move |name| version.find_type(name).unwrap())
+    let names: BTreeSet<&str> = version.table().types.keys().copied().collect();
+    names
+        .into_iter()
+        .map(move |name| version.find_type(name).unwrap())
 }
 
 fn types() -> impl Iterator<Item = &'static Type> {

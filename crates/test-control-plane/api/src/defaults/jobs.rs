@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::members::object_mut;
+use crate::members::{at, object_mut};
 
 /// The labels of a job's pods that hold its name.
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
@@ -64,7 +64,7 @@ pub(super) fn set_defaults(job: &mut Value) {
 
 /// Returns true if a job has labels.
 pub fn is_labelled(job: &Value) -> bool {
-    job.pointer("/metadata/labels").is_some_and(is_filled)
+    at(job, "/metadata/labels").is_some_and(is_filled)
 }
 
 /// Sets the labels of a job to those of its pods.

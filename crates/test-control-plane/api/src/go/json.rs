@@ -5,6 +5,7 @@ pub(crate) mod held;
 pub(crate) mod raw;
 pub(crate) mod read;
 
+use memchr::memchr2;
 use serde_json::{Number, Value};
 
 /// Returns the parser's error, or `None` if the text is one JSON value.
@@ -47,6 +48,19 @@ pub fn make_whole_integers(value: &mut Value) {
         }
         _ => {}
     }
+}
+
+/// Returns the number of bytes up to the first one that isn't just a part of a string.
+fn plain_len(rest: &[u8]) -> usize {
+    let end = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    let is_control = |byte: u8| byte < 0x20;
+    let plain = &rest[..end];
+    // Without early returns, so that the compiler compares many bytes at once.
+    let has_control = plain
+        .iter()
+        .fold(false, |found, byte| found | is_control(*byte));
+    let control = has_control.then(|| plain.iter().position(|byte| is_control(*byte)));
+    control.flatten().unwrap_or(end)
 }
 
 struct Scanner<'a> {
@@ -172,6 +186,7 @@ impl Scanner<'_> {
 
     fn string(&mut self) -> Scanned {
         loop {
+            self.at += plain_len(self.text.get(self.at..).unwrap_or_default());
             match self.raw()? {
                 b'"' => return Ok(()),
                 b'\\' => self.escape()?,

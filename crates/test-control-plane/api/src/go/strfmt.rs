@@ -3,7 +3,7 @@
 //! Upstream: `strfmt` of kube-openapi, without the formats that structural schemas ignore.
 
 use std::net::Ipv6Addr;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use kube_apimachinery::go_duration;
 use regex::Regex;
@@ -21,64 +21,92 @@ const LABEL_MAX: usize = 63;
 /// Length of a social security number, in bytes.
 const SSN_LENGTH: usize = 11;
 
+/// A pattern that is compiled at its first use: some take milliseconds.
+struct LazyPattern {
+    source: &'static str,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl LazyPattern {
+    const fn new(source: &'static str) -> Self {
+        let compiled = OnceLock::new();
+        Self { source, compiled }
+    }
+
+    fn get(&self) -> Option<&Regex> {
+        let compile = || pattern::compile(self.source).ok();
+        self.compiled.get_or_init(compile).as_ref()
+    }
+}
+
 /// Patterns by format.
-static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
-    let sources = [
-        ("bsonobjectid", r"^[0-9a-fA-F]{24}$"),
-        (
-            "byte",
+static PATTERNS: [(&str, LazyPattern); 12] = [
+    ("bsonobjectid", LazyPattern::new(r"^[0-9a-fA-F]{24}$")),
+    (
+        "byte",
+        LazyPattern::new(
             r"^(?:[A-Za-z0-9+\/]{4})*(?:[A-Za-z0-9+\/]{2}==|[A-Za-z0-9+\/]{3}=|[A-Za-z0-9+\/]{4})$",
         ),
-        (
-            "creditcard",
+    ),
+    (
+        "creditcard",
+        LazyPattern::new(
             r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$",
         ),
-        ("hexcolor", r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
-        (
-            "hostname",
+    ),
+    (
+        "hexcolor",
+        LazyPattern::new(r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
+    ),
+    (
+        "hostname",
+        LazyPattern::new(
             r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$",
         ),
-        (
-            "mac",
+    ),
+    (
+        "mac",
+        LazyPattern::new(
             r"^([0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}((:[0-9a-fA-F]{2}){2}|(:[0-9a-fA-F]{2}){14})?|[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5}((-[0-9a-fA-F]{2}){2}|(-[0-9a-fA-F]{2}){14})?|[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4}){2}((\.[0-9a-fA-F]{4})|(\.[0-9a-fA-F]{4}){7})?)$",
         ),
-        (
-            "rgbcolor",
+    ),
+    (
+        "rgbcolor",
+        LazyPattern::new(
             r"^rgb\(\s*(0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])\s*\)$",
         ),
-        ("ssn", r"^\d{3}[- ]?\d{2}[- ]?\d{4}$"),
-        (
-            "uuid",
-            r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$",
-        ),
-        (
-            "uuid3",
+    ),
+    ("ssn", LazyPattern::new(r"^\d{3}[- ]?\d{2}[- ]?\d{4}$")),
+    (
+        "uuid",
+        LazyPattern::new(r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"),
+    ),
+    (
+        "uuid3",
+        LazyPattern::new(
             r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$",
         ),
-        (
-            "uuid4",
+    ),
+    (
+        "uuid4",
+        LazyPattern::new(
             r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$",
         ),
-        (
-            "uuid5",
+    ),
+    (
+        "uuid5",
+        LazyPattern::new(
             r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$",
         ),
-    ];
-    sources
-        .into_iter()
-        .filter_map(|(format, source)| Some((format, pattern::compile(source).ok()?)))
-        .collect()
-});
+    ),
+];
 
 /// The time of a `datetime`, in lower case.
-static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern::compile(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
-        .ok()
-});
+static TIME: LazyPattern =
+    LazyPattern::new(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$");
 
 /// A number with its unit, in a duration.
-static AMOUNT: LazyLock<Option<Regex>> =
-    LazyLock::new(|| pattern::compile(r"(\d+)\s*([A-Za-zµ]+)").ok());
+static AMOUNT: LazyPattern = LazyPattern::new(r"(\d+)\s*([A-Za-zµ]+)");
 
 /// The names of the units of durations. A unit may continue the last name of each.
 const UNITS: [&[&str]; 8] = [
@@ -135,7 +163,7 @@ fn is_date_time(text: &str) -> bool {
     };
     let in_bounds = |part: Option<&str>, max: &str| part.is_some_and(|part| part <= max);
     is_date(date)
-        && TIME.as_ref().is_some_and(|pattern| pattern.is_match(time))
+        && TIME.get().is_some_and(|pattern| pattern.is_match(time))
         && in_bounds(time.get(..2), "23")
         && in_bounds(time.get(3..5), "59")
         && in_bounds(time.get(6..8), "59")
@@ -150,10 +178,8 @@ fn is_duration(text: &str) -> bool {
         return true;
     }
     let mut has_unit = false;
-    let amounts = AMOUNT
-        .iter()
-        .flat_map(|pattern| pattern.captures_iter(text));
-    for found in amounts {
+    let amounts = AMOUNT.get().map(|pattern| pattern.captures_iter(text));
+    for found in amounts.into_iter().flatten() {
         if found[1].parse::<i64>().is_err() {
             return false;
         }
@@ -206,7 +232,8 @@ fn plain(format: &str) -> String {
 
 fn by_pattern(format: &str, text: &str) -> bool {
     let found = PATTERNS.iter().find(|(known, _)| *known == format);
-    found.is_none_or(|(_, pattern)| pattern.is_match(text))
+    let pattern = found.and_then(|(_, pattern)| pattern.get());
+    pattern.is_none_or(|pattern| pattern.is_match(text))
 }
 
 fn is_isbn(text: &str, length: usize) -> bool {
@@ -300,9 +327,9 @@ mod tests {
         }
         assert!(!matches("hostname", &format!("{}.com", "a".repeat(64))));
         assert!(is_known("string", "email") && !is_known("string", "time"));
-        assert!(TIME.is_some() && AMOUNT.is_some());
+        assert!(TIME.get().is_some() && AMOUNT.get().is_some());
         assert!(matches("made-up", "anything"));
         assert!(is_known("string", "date-time") && !is_known("string", "made-up"));
-        assert_eq!(PATTERNS.len(), 12);
+        assert!(PATTERNS.iter().all(|(_, pattern)| pattern.get().is_some()));
     }
 }

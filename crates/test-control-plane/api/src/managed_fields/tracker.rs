@@ -15,13 +15,14 @@ use super::typed::{TypeRef, is_declared, is_typed};
 use super::updater::Updater;
 use super::versions::Versioned;
 use crate::kinds::{Kind, zero};
+use crate::members::at;
 
 /// The temporary manager of a write, until it is clear whether anything changed.
 const CURRENT_OPERATION: &str = "current-operation";
 
 /// Returns an object's `metadata.managedFields`.
 pub(super) fn managed_fields(object: Option<&Value>) -> Option<&Value> {
-    object?.pointer("/metadata/managedFields")
+    at(object?, "/metadata/managedFields")
 }
 
 /// Returns the `metadata.managedFields` after a create (`live` is `None`) or an update; null if

@@ -5,20 +5,20 @@ use crate::status::FieldError;
 /// Maximum length of a manager's name, in bytes.
 const NAME_MAX: usize = 128;
 
-/// Returns the errors of a manager's name at `field`.
+/// Returns the errors of a manager's name at the path that `field` builds.
 ///
 /// Upstream: `ValidateFieldManager`.
-pub(crate) fn check_field_manager(field: &str, name: &str) -> Vec<FieldError> {
+pub(crate) fn check_field_manager(field: impl Fn() -> String, name: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if name.len() > NAME_MAX {
         let detail = format!("may not be more than {NAME_MAX} bytes");
-        errors.push(FieldError::too_long(field, &detail));
+        errors.push(FieldError::too_long(field(), &detail));
     }
     for (position, c) in name.char_indices().filter(|(_, c)| !is_print(*c)) {
         let code = u32::from(c);
         let detail = format!("invalid character U+{code:04X} (at position {position})");
         errors.push(FieldError::invalid_text(
-            field,
+            field(),
             &format!("{name:?}"),
             &detail,
         ));
@@ -54,13 +54,14 @@ mod tests {
 
     #[test]
     fn names_are_short_and_printable() {
-        assert!(check_field_manager("fieldManager", "my tool/1").is_empty());
-        let errors = check_field_manager("fieldManager", &"x".repeat(129));
+        let field = || "fieldManager".to_owned();
+        assert!(check_field_manager(field, "my tool/1").is_empty());
+        let errors = check_field_manager(field, &"x".repeat(129));
         assert_eq!(
             errors[0].message,
             "Too long: may not be more than 128 bytes"
         );
-        let errors = check_field_manager("fieldManager", "a\tb");
+        let errors = check_field_manager(field, "a\tb");
         assert_eq!(
             errors[0].message,
             "Invalid value: \"a\\tb\": invalid character U+0009 (at position 1)"

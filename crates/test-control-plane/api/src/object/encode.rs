@@ -1,7 +1,7 @@
 //! Encoding of objects as JSON text like Go's: fields in Go's declaration order, Go's escapes, raw
 //! text verbatim.
 
-use kube_apimachinery::json::{write_go, write_go_str};
+use kube_apimachinery::json::{may_need_escapes, write_go, write_go_str};
 use kube_apimachinery::schema::{Kind, Type};
 use serde_json::{Map, Value};
 
@@ -13,6 +13,8 @@ use crate::managed_fields::sorted_fields;
 pub(super) struct Encoder {
     pub(super) text: Vec<u8>,
     pub(super) has_held: bool,
+    /// Offset of the fields after kind and apiVersion, which come first.
+    pub(super) after_type_meta: usize,
 }
 
 /// The owner of the `managedFields` around a value.
@@ -29,6 +31,12 @@ impl Encoder {
         self.name(name);
         let expect = of.map_or(Expect::Anything, Expect::Object);
         self.member(expect, Scope::Root, name, value);
+    }
+
+    /// Appends `kind` or `apiVersion`.
+    pub(super) fn type_meta(&mut self, name: &str, value: &Value) {
+        self.name(name);
+        self.generic(value);
     }
 
     /// Appends a field's name and a colon.
@@ -61,7 +69,6 @@ impl Encoder {
             (Expect::Either(of), Value::Array(elements)) => {
                 self.elements(Expect::Object(of), scope, elements);
             }
-            (_, Value::String(text)) => self.string(text),
             (_, value) => self.generic(value),
         }
     }
@@ -111,12 +118,21 @@ impl Encoder {
     }
 
     fn string(&mut self, text: &str) {
+        if !may_need_escapes(text) {
+            self.text.push(b'"');
+            self.text.extend_from_slice(text.as_bytes());
+            self.text.push(b'"');
+            return;
+        }
         let mut quoted = String::with_capacity(text.len() + 2);
         write_go_str(text, &mut quoted);
         self.text.extend_from_slice(quoted.as_bytes());
     }
 
     fn generic(&mut self, value: &Value) {
+        if let Value::String(text) = value {
+            return self.string(text);
+        }
         let mut text = String::new();
         write_go(value, &mut text);
         self.text.extend_from_slice(text.as_bytes());

@@ -213,7 +213,7 @@ fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
 ///
 /// Upstream: `ValidateManagedFields`.
 pub(super) fn field_manager(manager: &Place<'_>, errors: &mut Errors) {
-    errors.extend(check_field_manager(&manager.path(), manager.text()));
+    errors.extend(check_field_manager(|| manager.path(), manager.text()));
 }
 
 pub(super) fn subresource_name(name: &Place<'_>, errors: &mut Errors) {

@@ -77,7 +77,8 @@ fn tracked_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
 
 /// Replaces an empty list of managers, which resets them, by one that survives decoding.
 pub(crate) fn keep_reset(draft: &mut Draft) {
-    if let Some(managed) = draft.value.pointer_mut("/metadata/managedFields")
+    let metadata = draft.value.get_mut("metadata");
+    if let Some(managed) = metadata.and_then(|metadata| metadata.get_mut(MANAGERS))
         && managed.as_array().is_some_and(Vec::is_empty)
     {
         *managed = json!([{}]);

@@ -1,8 +1,10 @@
 //! A cursor over JSON text with checked syntax.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use kube_apimachinery::json::replace_invalid_utf8;
+use memchr::{memchr, memchr2};
 
 /// A position in JSON text. On invalid JSON, reads return arbitrary values and the walk ends.
 #[derive(Clone, Copy, Debug)]
@@ -55,17 +57,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the name of a member and moves to its value.
-    pub(crate) fn name(&mut self) -> String {
-        let name = self.string();
+    pub(crate) fn name(&mut self) -> Cow<'a, str> {
+        let inner = unquoted(self.raw());
+        let is_plain = memchr(b'\\', inner).is_none();
+        let name = match std::str::from_utf8(inner) {
+            Ok(name) if is_plain => Cow::Borrowed(name),
+            _ => Cow::Owned(unescape(inner)),
+        };
         self.eat(b':');
         name
     }
 
     /// Reads a string as Go decodes it: invalid UTF-8 and lone surrogates become U+FFFD.
     pub(crate) fn string(&mut self) -> String {
-        let raw = self.raw();
-        let inner = raw.strip_prefix(b"\"").unwrap_or(raw);
-        unescape(inner.strip_suffix(b"\"").unwrap_or(inner))
+        unescape(unquoted(self.raw()))
     }
 
     /// Returns the bytes of the next value, of any depth.
@@ -105,13 +110,17 @@ impl<'a> Cursor<'a> {
 
     fn skip_string(&mut self) {
         self.at += 1;
-        while let Some(byte) = self.text.get(self.at) {
-            self.at += if *byte == b'\\' { 2 } else { 1 };
-            if *byte == b'"' {
+        while let Some(rest) = self.text.get(self.at..) {
+            let Some(special) = memchr2(b'"', b'\\', rest) else {
                 break;
+            };
+            if rest[special] == b'"' {
+                self.at += special + 1;
+                return;
             }
+            self.at += special + 2;
         }
-        self.at = self.at.min(self.text.len());
+        self.at = self.text.len();
     }
 
     /// Skips a number or a literal.
@@ -149,15 +158,27 @@ pub(crate) fn is_huge(number: &[u8]) -> bool {
     text.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
+fn unquoted(raw: &[u8]) -> &[u8] {
+    let inner = raw.strip_prefix(b"\"").unwrap_or(raw);
+    inner.strip_suffix(b"\"").unwrap_or(inner)
+}
+
 fn unescape(inner: &[u8]) -> String {
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        text.push_str(&replace_invalid_utf8(&rest[..at]));
+    while let Some(at) = memchr(b'\\', rest) {
+        push_plain(&mut text, &rest[..at]);
         rest = push_escape(&mut text, &rest[at + 1..]);
     }
-    text.push_str(&replace_invalid_utf8(rest));
+    push_plain(&mut text, rest);
     text
+}
+
+fn push_plain(text: &mut String, plain: &[u8]) {
+    match std::str::from_utf8(plain) {
+        Ok(plain) => text.push_str(plain),
+        Err(_) => text.push_str(&replace_invalid_utf8(plain)),
+    }
 }
 
 /// Appends the decoded escape after a backslash and returns the rest of the text.

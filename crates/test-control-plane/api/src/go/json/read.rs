@@ -4,6 +4,7 @@
 //! Upstream: `json.Unmarshal`; `normalize` checks the types.
 
 use kube_apimachinery::schema::{Field, Kind, Shape, Type};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::cursor::Cursor;
@@ -149,7 +150,7 @@ impl Reader<'_> {
         let mut more = self.cursor.open(b'{', b'}');
         while more {
             let name = self.cursor.name();
-            let inner = match (scope, name.as_str()) {
+            let inner = match (scope, &*name) {
                 (Scope::Root, "metadata") | (Scope::Metadata, _) => Scope::Metadata,
                 _ => Scope::Inside,
             };
@@ -159,14 +160,16 @@ impl Reader<'_> {
             };
             let value = self.value(expect.step(&name), inner, depth + 1);
             if let Some(value) = value {
-                let value = match members.remove(&name) {
-                    Some(first) if self.duplicates == DuplicateMembers::Merge => match field {
-                        Some(field) => merged(field, first, value),
-                        None => value,
-                    },
-                    _ => value,
-                };
-                members.insert(name, value);
+                match (members.entry(name), field) {
+                    (Entry::Vacant(free), _) => drop(free.insert(value)),
+                    (Entry::Occupied(mut first), Some(field))
+                        if self.duplicates == DuplicateMembers::Merge =>
+                    {
+                        let before = first.get_mut().take();
+                        first.insert(merged(field, before, value));
+                    }
+                    (Entry::Occupied(mut first), _) => drop(first.insert(value)),
+                }
             }
             more = self.cursor.next(b'}');
         }

@@ -240,7 +240,7 @@ impl Document {
                 while more {
                     let name = cursor.name();
                     let value = self.push(parsed(cursor.raw()));
-                    members.insert(name, value);
+                    members.insert(name.into_owned(), value);
                     more = cursor.next(b'}');
                 }
                 Node::Object(members)

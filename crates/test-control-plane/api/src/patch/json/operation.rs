@@ -64,7 +64,7 @@ fn operation(text: &[u8], is_typed: bool) -> Result<Operation, String> {
     while more {
         let name = cursor.name();
         let raw = cursor.raw();
-        match name.as_str() {
+        match &*name {
             "op" => operation.op = text_of(&name, raw, is_typed)?.unwrap_or_default(),
             "path" => operation.path = text_of(&name, raw, is_typed)?,
             "from" => operation.from = text_of(&name, raw, is_typed)?,
