@@ -3,8 +3,6 @@
 use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::cache::indexer::IndexKey;
 
-use crate::stateful_set::{KIND, StatefulSet};
-
 /// Index key of the orphaned pods whose names a set could have given them. A sync reads only these
 /// orphans, so its cost doesn't grow with other orphans.
 pub fn orphan_pods_index_key(namespace: &str, set: &str) -> IndexKey {
@@ -19,12 +17,6 @@ pub fn controller_index_key(namespace: &str, controller: Option<&OwnerReference>
         Some(owner) => IndexKey::controller(namespace, &owner.kind, &owner.name, &owner.uid),
         None => IndexKey::orphans(namespace),
     }
-}
-
-/// Index key of the objects that a set controls: [`controller_index_key`] of
-/// [`StatefulSet::controller_reference`].
-pub fn owned_index_key(set: &StatefulSet) -> IndexKey {
-    IndexKey::controller(set.namespace(), KIND, set.name(), set.uid())
 }
 
 #[cfg(test)]
@@ -65,7 +57,7 @@ mod tests {
         let owner = set.controller_reference();
         let controlled = vec![IndexKey::controller("ns", "StatefulSet", "web", "web-uid")];
         assert_eq!(controller_index_key("ns", Some(&owner)), controlled[0]);
-        assert_eq!(owned_index_key(&set), controlled[0]);
+        assert_eq!(set.owned_index_key(), controlled[0]);
         let pod = || builders::pod(&set, 0);
         let texts = ["ns", "web-0", "web-0-uid", "5"];
         assert_eq!(identity(&pod().build()), (texts, controlled));

@@ -116,6 +116,13 @@ impl StatefulSet {
         OwnerReference::new_controller(API_VERSION, KIND, self.name(), self.uid())
     }
 
+    /// Index key of the objects that the set controls:
+    /// [`controller_index_key`](crate::index::controller_index_key) of
+    /// [`controller_reference`](Self::controller_reference).
+    pub fn owned_index_key(&self) -> IndexKey {
+        IndexKey::controller(self.namespace(), KIND, self.name(), self.uid())
+    }
+
     /// Object reference for events about the set.
     pub fn object_reference(&self) -> ObjectReference {
         ObjectReference {

@@ -15,7 +15,6 @@ use statefulset_client::error::Error as ApiError;
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_controller_util::consistency::TrackedResource::ControllerRevisions;
 use statefulset_controller_util::controller_revision::{self, ControllerRevision};
-use statefulset_controller_util::index::owned_index_key;
 use statefulset_controller_util::pod_control::{adoption_patch, release_patch};
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::tracked_client::TrackedClient;
@@ -54,7 +53,7 @@ pub trait History: Send + Sync {
         selector: &Selector,
     ) -> Vec<Arc<ControllerRevision>> {
         let cache = self.cache();
-        let mut revisions = cache.by_index(&owned_index_key(set));
+        let mut revisions = cache.by_index(&set.owned_index_key());
         revisions.extend(cache.by_index(&IndexKey::orphans(set.namespace())));
         revisions.retain(|revision| selector.matches(&revision.labels));
         revisions

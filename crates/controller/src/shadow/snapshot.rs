@@ -6,7 +6,7 @@ use statefulset_client::cache::indexer::IndexKey;
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::index::{orphan_pods_index_key, owned_index_key};
+use statefulset_controller_util::index::orphan_pods_index_key;
 use statefulset_controller_util::pod::{Pod, split_name};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
@@ -31,7 +31,7 @@ pub(super) fn copy<'a>(
     let copy = Caches::default();
     copy.sets.add(Arc::clone(set));
     let (namespace, name) = (set.namespace(), set.name());
-    let owned = owned_index_key(set);
+    let owned = set.owned_index_key();
     let mut pods = shared.pods.by_index(&owned);
     pods.extend(
         shared

@@ -23,7 +23,7 @@ use statefulset_controller_util::controller_ref_manager::{
     PodControllerRefManager, SetReader, can_adopt,
 };
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::index::{orphan_pods_index_key, owned_index_key};
+use statefulset_controller_util::index::orphan_pods_index_key;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::pod_control::{PodControl, RealPodControl};
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
@@ -318,7 +318,7 @@ impl SetSyncer {
         selector: &Selector,
     ) -> Result<Vec<Arc<Pod>>, Error> {
         let pods = &self.parts.caches.pods;
-        let mut candidates = pods.by_index(&owned_index_key(set));
+        let mut candidates = pods.by_index(&set.owned_index_key());
         candidates.extend(pods.by_index(&orphan_pods_index_key(set.namespace(), set.name())));
         let membership = |pod: &Pod| membership(set, pod);
         let (pod_control, reader) = (&*self.parts.pod_control, &*self.parts.reader);
