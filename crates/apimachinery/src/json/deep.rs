@@ -65,9 +65,8 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
 /// Returns true if the value of a JSON text needs [`on_large_stack`].
 pub fn is_deep(text: &str) -> bool {
     // Most texts have fewer brackets than that, and counting them is faster than following them.
-    let opening = |byte: &u8| (*byte == b'{') | (*byte == b'[');
-    text.as_bytes().iter().filter(|byte| opening(byte)).count() > DEPTH_PLAIN
-        && depth(text) > DEPTH_PLAIN
+    let count = |bracket| memchr::memchr_iter(bracket, text.as_bytes()).count();
+    count(b'{') + count(b'[') > DEPTH_PLAIN && depth(text) > DEPTH_PLAIN
 }
 
 /// Runs a future on a separate stack, large enough for any JSON that [`parse`] accepts. The future

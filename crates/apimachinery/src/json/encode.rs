@@ -90,6 +90,10 @@ pub fn may_need_escapes(text: &str) -> bool {
 }
 
 /// Returns true for the first byte of each character that may need an escape.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches, many bytes are compared at once"
+)]
 fn may_need_escape(byte: u8) -> bool {
     (byte == b'"')
         | (byte == b'\\')
