@@ -5,6 +5,7 @@
 
 mod atomics;
 mod compare;
+mod custom;
 mod field_set;
 mod items;
 mod merge;
