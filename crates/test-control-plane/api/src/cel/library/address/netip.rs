@@ -139,10 +139,7 @@ fn ipv6(text: &str) -> Result<Parsed, Fault<'_>> {
         }
     }
     while filled < 16 {
-        let digits = rest
-            .bytes()
-            .take_while(|byte| byte.is_ascii_hexdigit())
-            .count();
+        let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
         if digits > 4 {
             return Err(fault("each group must have 4 or less digits", rest));
         }
