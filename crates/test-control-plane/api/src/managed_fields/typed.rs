@@ -5,7 +5,6 @@
 
 mod atomics;
 mod compare;
-mod custom;
 mod field_set;
 mod items;
 mod merge;

@@ -3,7 +3,7 @@
 use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type, Version};
 use serde_json::Value;
 
-use super::custom::CustomType;
+use crate::custom::{AdditionalProperties, ListType as Identity, Schema, SchemaType};
 use crate::kinds::{Kind, type_in};
 
 /// The type of a value.
@@ -218,5 +218,111 @@ pub(super) fn key_default(element: TypeRef<'_>, key: &str) -> Option<Value> {
     match element {
         TypeRef::Custom(custom) => custom.schema.properties.get(key)?.default.clone(),
         _ => None,
+    }
+}
+
+/// The type of a custom resource or of a part of it.
+///
+/// Upstream: `BuildOpenAPIV3` of `k8s.io/apiextensions-apiserver` and `ToSchemaFromOpenAPI` of
+/// `k8s.io/kube-openapi`
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CustomType<'a> {
+    pub(super) schema: &'a Schema,
+    /// True for a whole object, which has a kind and metadata.
+    has_meta: bool,
+    /// True if members outside the schema have types deduced from their values, as the schema or one
+    /// around it preserves them.
+    preserves: bool,
+}
+
+impl<'a> CustomType<'a> {
+    /// Returns the type of a resource with this schema.
+    pub(super) fn of_resource(schema: &'a Schema) -> Self {
+        Self {
+            schema,
+            has_meta: true,
+            preserves: schema.preserve,
+        }
+    }
+
+    /// Returns the type of a part, which inherits that members outside the schema are preserved.
+    fn part(self, schema: &'a Schema) -> TypeRef<'a> {
+        TypeRef::Custom(Self {
+            schema,
+            has_meta: schema.embedded,
+            preserves: self.preserves || schema.preserve,
+        })
+    }
+
+    /// Returns true if values may have any form, as those of integers or strings, whose validation
+    /// follows.
+    pub(super) fn is_open(self) -> bool {
+        self.schema.of.is_none()
+    }
+
+    /// Returns the expected form of a value, or its actual form if the type allows any.
+    pub(super) fn form(self, value: Option<&Value>) -> Form<'a> {
+        match self.schema.of {
+            Some(SchemaType::String) => Form::Scalar(match &*self.schema.checks.format {
+                "" | "byte" => Scalar::String,
+                _ => Scalar::Untyped,
+            }),
+            Some(SchemaType::Integer | SchemaType::Number) => Form::Scalar(Scalar::Numeric),
+            Some(SchemaType::Boolean) => Form::Scalar(Scalar::Boolean),
+            Some(SchemaType::Array) => Form::List(self.list()),
+            Some(SchemaType::Object) => Form::Map(self.map()),
+            None => match value {
+                Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                    Form::Scalar(Scalar::Untyped)
+                }
+                Some(Value::Array(_)) => Form::List(self.list()),
+                None | Some(Value::Null | Value::Object(_)) => Form::Map(self.map()),
+            },
+        }
+    }
+
+    fn list(self) -> ListType<'a> {
+        let items = self.schema.items.as_deref();
+        ListType {
+            relation: match self.schema.list_type {
+                Identity::Atomic => Relation::Atomic,
+                Identity::Set => Relation::Set,
+                Identity::Map => Relation::Named(&self.schema.list_keys),
+            },
+            element: items.map_or(TypeRef::Untyped, |items| self.part(items)),
+        }
+    }
+
+    fn map(self) -> MapType<'a> {
+        // A schema without members is one of any members.
+        let is_bare = self.schema.properties.is_empty() && !self.has_meta;
+        MapType {
+            of: None,
+            custom: Some(self),
+            element: match &self.schema.additional {
+                AdditionalProperties::Of(inner) => Some(self.part(inner)),
+                AdditionalProperties::Any => Some(TypeRef::Deduced),
+                AdditionalProperties::Forbidden => None,
+                AdditionalProperties::None => {
+                    (self.preserves || is_bare).then_some(TypeRef::Deduced)
+                }
+            },
+            atomic: self.schema.atomic_map,
+        }
+    }
+
+    /// Returns the type of a member that the schema names. Whole objects have metadata.
+    pub(super) fn field(self, name: &str) -> Option<TypeRef<'a>> {
+        match name {
+            "apiVersion" | "kind" if self.has_meta => Some(TypeRef::Scalar(Scalar::String)),
+            "metadata" if self.has_meta => {
+                let of = schema::find_type("ObjectMeta")?;
+                Some(TypeRef::Object { of, atomic: false })
+            }
+            _ => {
+                let schema = self.schema.properties.get(name)?;
+                Some(self.part(schema))
+            }
+        }
     }
 }
