@@ -23,6 +23,7 @@ use serde_json::Value;
 pub use self::creation_time::with_null_creation_times;
 pub use self::empty_lists::drop_empty_lists;
 pub use self::error::DecodeError;
+pub use self::go_time::canonical as canonical_time;
 pub use self::path::Path;
 pub use self::path::PathStep;
 pub use self::path::get_path;

@@ -16,11 +16,12 @@ const MICRO_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
 /// Returns the time in Go's format; `None` for Go's zero time, the first second of year 1.
 ///
 /// # Errors
+///
 /// Go's text, if this is not an RFC 3339 time. Like Go, it accepts an hour of one digit and a comma
 /// before the fraction.
 ///
 /// Upstream: `metav1.Time.UnmarshalJSON` and `MarshalJSON`.
-pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
+pub fn canonical(text: &str) -> Result<Option<String>, String> {
     read(text, LAYOUT)
 }
 

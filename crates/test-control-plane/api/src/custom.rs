@@ -3,6 +3,7 @@
 mod complete;
 mod definition;
 mod embedded;
+mod json_path;
 mod names;
 mod path;
 mod priority;
@@ -14,6 +15,7 @@ mod rules;
 mod scale;
 mod schema;
 mod settle;
+mod trust;
 
 pub(crate) use complete::prune;
 pub use definition::{Definition, note_stored_version, set_defaults};
@@ -29,6 +31,7 @@ pub use scale::Scale;
 pub(crate) use schema::{AdditionalProperties, ListType, Schema, SchemaType, flag, texts};
 pub use settle::{CLEANUP_FINALIZER, Settled, begin_deletion, complete_deletion, settle};
 pub(crate) use settle::{approval_annotation, is_protected};
+pub(crate) use trust::fault_of_bundle;
 
 /// The storage name of the definitions.
 pub const DEFINITIONS: &str = "customresourcedefinitions";

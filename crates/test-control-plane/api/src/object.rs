@@ -15,6 +15,7 @@ use encode::Encoder;
 
 mod as_is;
 mod encode;
+mod equality;
 mod finalizers;
 mod key;
 mod needs;
@@ -23,6 +24,7 @@ mod stored_text;
 
 pub use as_is::AsIs;
 pub use as_is::StoreAsIsError;
+pub use equality::is_semantically_equal;
 pub use finalizers::{FOREGROUND, ORPHAN};
 pub use key::Key;
 pub use needs::Needs;

@@ -141,7 +141,7 @@ fn parse_fields(kind: &Arc<Kind>, text: &str) -> ApiResult<Vec<FieldTerm>> {
     }
     let known = |label: &str| match label {
         "metadata.name" => Some(Field::Name),
-        "metadata.namespace" => Some(Field::Namespace),
+        "metadata.namespace" if kind.custom.is_none() || kind.namespaced => Some(Field::Namespace),
         _ => {
             let found = kind.fields.iter().position(|field| field.label == label);
             found.map(|index| match kind.custom {

@@ -55,7 +55,7 @@ fn settle_one(writes: &Writes, group: Option<&str>) -> bool {
     let now = now_text(writes.reads.clock());
     for Indexed { object, value, .. } in found {
         let next = custom::settle(value, &values, &now)
-            .or_else(|| custom::complete_deletion(value, delete_instances(writes, value), &now));
+            .or_else(|| custom::complete_deletion(value, || delete_instances(writes, value), &now));
         if let Some(next) = next {
             write_definition(writes, kind, object, value, next, &now);
             // Also after a lost race: the winner's version may need a change.
@@ -99,9 +99,6 @@ fn write_definition(
 /// Deletes the objects of a terminating definition. Returns true if any remain.
 fn delete_instances(writes: &Writes, definition: &Value) -> bool {
     let read = Definition(definition);
-    if !read.is_deleting() {
-        return false;
-    }
     let custom = writes.reads.custom_kinds();
     let stored = custom.rows().find(|row| {
         let own = row.custom.as_ref().map(|own| &*own.stored_version);

@@ -269,3 +269,77 @@ async fn messages_read_the_old_value_itself() {
     );
     plane.stop().await;
 }
+
+/// Upstream joins the path to that of the object as if it were the name of one member.
+#[cfg(feature = "cel")]
+#[tokio::test(start_paused = true)]
+async fn paths_of_rules_are_single_members() {
+    let rule = |path: &str| json!([{"rule": "false", "message": "no", "fieldPath": path}]);
+    let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let (mut names, mut object) = (
+        map.clone(),
+        json!({"type": "object", "properties": {"m": map}}),
+    );
+    names["x-kubernetes-validations"] = rule("['k']");
+    object["x-kubernetes-validations"] = rule(".m.k");
+    let plane = plane([&json!({"names": names, "object": object}); 2]).await;
+    for (spec, field) in [
+        (json!({"names": {"k": "v"}}), "spec.names.[k]"),
+        (json!({"object": {"m": {"k": "v"}}}), "spec.object.m[k]"),
+    ] {
+        let causes = plane
+            .refused(Method::POST, WIDGETS, &widget("a", &spec))
+            .await;
+        assert_eq!(causes, [format!("{field}: Invalid value: no")]);
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_applied_in_another_version_are_removed() {
+    let text = json!({"one": {"type": "string"}, "two": {"type": "string"}});
+    let plane = plane([&text; 2]).await;
+    let headers = [("Content-Type", "application/apply-patch+yaml")];
+    for (version, spec) in [
+        ("v1beta1", json!({"one": "a"})),
+        ("v1", json!({"two": "b"})),
+    ] {
+        let mut object = widget("a", &spec);
+        object["apiVersion"] = json!(format!("example.com/{version}"));
+        let path = format!("{WIDGETS}/a?fieldManager=m").replace("/v1/", &format!("/{version}/"));
+        let server = plane.0.server();
+        let answer = exchange(server, Method::PATCH, &path, &headers, object.to_string()).await;
+        assert!(answer.code < 300, "{}", answer.text());
+        assert_eq!(answer.json()["spec"], spec);
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_and_selectors_are_refused_in_upstreams_words() {
+    let plane = plane([&json!({}); 2]).await;
+    for (body, wanted) in [
+        (
+            json!({"kind": "Widget", "metadata": {"name": "a"}}),
+            "the API version in the data () does not match the expected API version (example.com/v1)",
+        ),
+        (
+            json!({"apiVersion": "example.com/v1"}),
+            "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing \
+             in '{\"apiVersion\":\"example.com/v1\"}' ({\"apiVersion\":\"example.com/v1\" ...)",
+        ),
+    ] {
+        let (code, answer) = plane.call(Method::POST, WIDGETS, &body).await;
+        assert_eq!((code, &answer["message"]), (400, &json!(wanted)));
+    }
+    let mut global = definition();
+    global["metadata"]["name"] = json!("gadgets.example.com");
+    global["spec"]["scope"] = json!("Cluster");
+    global["spec"]["names"] = json!({"plural": "gadgets", "kind": "Gadget"});
+    plane.create(DEFINITIONS, &global).await;
+    let path = "/apis/example.com/v1/gadgets?fieldSelector=metadata.namespace%3Dx";
+    let (code, answer) = plane.call(Method::GET, path, &Value::Null).await;
+    let message = json!("field label not supported: metadata.namespace");
+    assert_eq!((code, &answer["message"]), (400, &message));
+    plane.stop().await;
+}

@@ -74,3 +74,36 @@ async fn applied_choice_of_integer_and_text_is_validated() {
     assert!(message.contains(wanted), "{message}");
     plane.stop().await;
 }
+
+/// Upstream can't convert the scale that an apply makes.
+#[tokio::test(start_paused = true)]
+async fn applied_scale_of_a_custom_resource_fails_unless_it_changes_nothing() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut scaled = definition();
+    for version in scaled["spec"]["versions"].as_array_mut().unwrap() {
+        version["subresources"]["scale"] = json!({
+            "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.found",
+        });
+    }
+    plane.create(DEFINITIONS, &scaled).await;
+    plane
+        .create(WIDGETS, &widget("w", &json!({"size": 1})))
+        .await;
+    let path = format!("{WIDGETS}/w/scale?fieldManager=m&force=true");
+    let headers = [("Content-Type", "application/apply-patch+yaml")];
+    let message = "failed to convert new object (default/w; autoscaling/v1, Kind=Scale) to proper \
+                   version: request to convert CR to an invalid group/version: autoscaling/v1";
+    for (replicas, code) in [(1, 200), (2, 500)] {
+        let scale = json!({
+            "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "w"},
+            "spec": {"replicas": replicas},
+        });
+        let server = plane.0.server();
+        let answer = exchange(server, Method::PATCH, &path, &headers, scale.to_string()).await;
+        assert_eq!(answer.code, code, "{}", answer.text());
+        if code == 500 {
+            assert_eq!(answer.json()["message"], message);
+        }
+    }
+    plane.stop().await;
+}

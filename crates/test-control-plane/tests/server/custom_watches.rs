@@ -123,3 +123,87 @@ async fn watcher_started_before_the_definition_sees_its_objects() {
     assert_eq!(next().await, "c \"red\"");
     plane.stop().await;
 }
+
+/// Returns the reasons in the conditions of a definition.
+fn reasons(definition: &Value) -> Vec<&str> {
+    let conditions = definition["status"]["conditions"].as_array();
+    let conditions = conditions.into_iter().flatten();
+    conditions.filter_map(|it| it["reason"].as_str()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn definition_without_names_is_deleted_in_steps() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    plane.create(DEFINITIONS, &definition()).await;
+    let mut second = definition();
+    second["metadata"] = json!({"name": "gadgets.example.com", "finalizers": ["example.com/hold"]});
+    second["spec"]["names"]["plural"] = json!("gadgets");
+    plane.create(DEFINITIONS, &second).await;
+    let path = format!("{DEFINITIONS}/gadgets.example.com");
+    let version = plane.get(&path).await["metadata"]["resourceVersion"].clone();
+    plane.call(Method::DELETE, &path, &json!({})).await;
+    plane.call(Method::DELETE, DEFINITION, &json!({})).await;
+
+    let version = version.as_str().unwrap();
+    let watch = format!("{DEFINITIONS}?watch=1&timeoutSeconds=1&resourceVersion={version}");
+    let answer = exchange(plane.0.server(), Method::GET, &watch, &[], "").await;
+    let text = answer.text();
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let own = events
+        .iter()
+        .filter(|event| event["object"]["metadata"]["name"] == "gadgets.example.com");
+    let found: Vec<Vec<&str>> = own.map(|event| reasons(&event["object"])).collect();
+    assert_eq!(
+        found,
+        [
+            ["ListKindConflict", "NotAccepted", "InstanceDeletionPending"],
+            [
+                "ListKindConflict",
+                "NotAccepted",
+                "InstanceDeletionInProgress"
+            ],
+            ["ListKindConflict", "NotAccepted", "NeverEstablished"],
+            ["NoConflicts", "Installing", "NeverEstablished"],
+            ["NoConflicts", "InitialNamesAccepted", "NeverEstablished"],
+        ]
+    );
+
+    // The definition waits for its finalizer and serves its resources meanwhile.
+    let gadgets = "/apis/example.com/v1/namespaces/default/gadgets";
+    plane
+        .create(gadgets, &widget("a", &json!({"size": 1})))
+        .await;
+    merge(&plane, &path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
+    assert_eq!(plane.code(&format!("{gadgets}/a")).await, 200);
+    merge(&plane, &path, &json!({"metadata": {"finalizers": null}})).await;
+    assert_eq!(plane.code(&path).await, 404);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn definition_with_a_wrong_bundle_is_not_established() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut converted = definition();
+    converted["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/x", "caBundle": "YWJj"},
+    }});
+    plane.create(DEFINITIONS, &converted).await;
+    let found = plane.get(DEFINITION).await;
+    assert_eq!(reasons(&found), ["NoConflicts", "InvalidCABundle"]);
+    assert_eq!(plane.code(WIDGETS).await, 404);
+    let none = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
+    merge(&plane, DEFINITION, &none).await;
+    let found = plane.get(DEFINITION).await;
+    assert_eq!(reasons(&found), ["NoConflicts", "InitialNamesAccepted"]);
+    let mut changed = found;
+    changed["spec"]["conversion"] = converted["spec"]["conversion"].clone();
+    let causes = plane.refused(Method::PUT, DEFINITION, &changed).await;
+    let detail = "spec.conversion.webhookClientConfig.caBundle: Invalid value: \"YWJj\": unable to \
+                  load root certificates: unable to parse bytes as PEM block";
+    assert_eq!(causes, [detail]);
+    plane.stop().await;
+}

@@ -96,6 +96,77 @@ async fn policies_deny_warn_and_audit() {
     plane.stop().await;
 }
 
+/// Upstream trims the namespace for rules and messages alone.
+#[tokio::test(start_paused = true)]
+async fn annotations_read_the_whole_namespace() {
+    let plane = plane().await;
+    let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}]);
+    let owned = json!({"metadata": {"name": "owned", "ownerReferences": owner}});
+    plane.create("/api/v1/namespaces", &owned).await;
+    let has = |member: &str| format!("string(has(dyn(namespaceObject).{member}))");
+    let spec = json!({
+        "validations": [{
+            "expression": "false",
+            "messageExpression": has("metadata.ownerReferences"),
+        }],
+        "auditAnnotations": [
+            {"key": "owners", "valueExpression": has("metadata.ownerReferences")},
+            {"key": "managers", "valueExpression": has("metadata.managedFields")},
+            {"key": "kind", "valueExpression": has("kind")},
+        ],
+    });
+    let actions = json!({"validationActions": ["Audit"]});
+    bind(
+        &plane,
+        "ValidatingAdmissionPolicy",
+        "configmaps",
+        spec,
+        actions,
+    )
+    .await;
+    let maps = "/api/v1/namespaces/owned/configmaps";
+    plane.create(maps, &map("x", &json!({}))).await;
+    let entries = plane.0.server().audit().entries();
+    let annotations = &entries.last().unwrap().annotations;
+    assert_eq!(
+        annotations["validation.policy.admission.k8s.io/validation_failure"],
+        r#"[{"message":"false","policy":"p","binding":"b","expressionIndex":0,"validationActions":["Audit"]}]"#
+    );
+    for (key, wanted) in [("owners", "true"), ("managers", "false"), ("kind", "false")] {
+        assert_eq!(annotations[&format!("p/{key}")], wanted, "{key}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn constants_of_policies_need_values() {
+    let plane = plane().await;
+    let spec = json!({
+        "matchConstraints": {"resourceRules": [{
+            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"],
+        }]},
+        "validations": [{"expression": "object.metadata.name.find('(') == ''"}],
+        "auditAnnotations": [{"key": "a", "valueExpression": "string(int('x'))"}],
+    });
+    let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+    let path = format!("{ADMISSION}/validatingadmissionpolicies");
+    let errors = plane.refused(Method::POST, &path, &policy).await;
+    let failed = "Internal error: program instantiation failed";
+    assert_eq!(
+        errors,
+        [
+            format!(
+                "spec.validations[0].expression: {failed}: error parsing regexp: missing closing ): `(`"
+            ),
+            format!(
+                "spec.auditAnnotations[0].valueExpression: {failed}: type conversion error from \
+                 'string' to 'int'"
+            ),
+        ]
+    );
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn parameters_are_read_at_each_request() {
     let plane = plane().await;

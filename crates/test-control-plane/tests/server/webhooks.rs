@@ -365,6 +365,39 @@ async fn reviews_and_changes_are_in_the_audit_log() {
     plane.stop().await;
 }
 
+/// Upstream compares the decoded objects, before it sets defaults. The first patch changes the times of
+/// the managers, which lose their fractions.
+#[tokio::test(start_paused = true)]
+async fn spelling_is_no_change_but_a_removed_default_is_one() {
+    let plane = plane().await;
+    let memory = "/spec/containers/0/resources/requests/memory";
+    serve(&plane, "hooks", move |request| {
+        patched(&match request["name"].as_str() {
+            Some("a") => json!([{"op": "replace", "path": memory, "value": "1073741824"}]),
+            _ => json!([{"op": "remove", "path": "/spec/dnsPolicy"}]),
+        })
+    });
+    serve(&plane, "first", |_| {
+        patched(&json!([{"op": "add", "path": "/metadata/labels", "value": {}}]))
+    });
+    let hooks = ["first", "hooks"].map(|name| webhook(name, &json!({})));
+    configure(&plane, "mutating", "c", &hooks).await;
+    for (name, is_changed) in [("a", false), ("b", true)] {
+        let mut pod = pod(name);
+        pod["spec"]["containers"][0]["resources"] = json!({"requests": {"memory": "1Gi"}});
+        let created = plane.create(PODS, &pod).await;
+        assert_eq!(created["spec"]["dnsPolicy"], "ClusterFirst");
+        let entries = plane.0.server().audit().entries();
+        let annotations = &entries.last().unwrap().annotations;
+        for (index, is_changed) in [(0, true), (1, is_changed)] {
+            let key = format!("mutation.webhook.admission.k8s.io/round_0_index_{index}");
+            let mutated = format!("\"mutated\":{is_changed}}}");
+            assert!(annotations[&key].ends_with(&mutated), "{annotations:?}");
+        }
+    }
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn removed_service_and_configuration_end_the_calls() {
     let plane = plane().await;

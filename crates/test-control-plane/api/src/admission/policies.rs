@@ -19,7 +19,7 @@ mod validating;
 
 pub use crate::cel::{About, Authorizer, Decision as AuthorizerDecision, Question, Resource};
 pub(crate) use environment::{Authorizers, Environment};
-pub(crate) use expression::{Expression, Returns};
+pub(crate) use expression::{CompileError, Expression, Returns};
 pub use inputs::Inputs;
 pub(crate) use match_conditions::{Match, MatchConditions};
 pub use mutating::{Change, MutatingPolicy};

@@ -105,7 +105,15 @@ impl Checker {
             let found = self.check(&field.value);
             let found = self.unwrapped(field.value.id, found, field.optional);
             let Some(expected) = objects::field(name, &field.field) else {
-                self.fault(entry.id, format!("undefined field '{}'", field.field));
+                let text = if name == objects::PATCH {
+                    // Upstream's type of patches has all fields, the unknown ones without a type.
+                    let found = self.substitutions.settle(&found);
+                    let of = &field.field;
+                    format!("expected type of field '{of}' is '' but provided type is '{found}'")
+                } else {
+                    format!("undefined field '{}'", field.field)
+                };
+                self.fault(entry.id, text);
                 continue;
             };
             if !self.substitutions.fit(&found, &expected) {

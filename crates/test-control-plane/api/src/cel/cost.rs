@@ -117,6 +117,12 @@ fn call<'a>(estimate: &mut Estimate<'a>, id: u64, call: &'a CallExpr) -> u64 {
         (operators::IN, [_, list]) if estimate.is(list, |of| matches!(of, Type::List(_))) => {
             estimate.size(list)
         }
+        (operators::EQUALS, [one, other])
+            if estimate.types.get(&one.id) == estimate.types.get(&other.id)
+                && let Some(size) = estimate.types.get(&one.id).and_then(size_of_opaque) =>
+        {
+            scaled(size, TRAVERSAL)
+        }
         (operators::EQUALS | operators::NOT_EQUALS, [one, other]) => compared(estimate, one, other),
         (
             operators::LESS
@@ -139,6 +145,22 @@ fn call<'a>(estimate: &mut Estimate<'a>, id: u64, call: &'a CallExpr) -> u64 {
         (name, arguments) => function(estimate, id, name, target, arguments),
     };
     sum.saturating_add(own)
+}
+
+/// The largest size of a named format.
+///
+/// Upstream: `MaxFormatSize`
+const FORMAT: u64 = 64;
+
+/// Returns the size of values of a library's own type where upstream compares them.
+fn size_of_opaque(of: &Type) -> Option<u64> {
+    match of {
+        Type::Opaque("kubernetes.NamedFormat") => Some(FORMAT),
+        Type::Opaque(
+            "net.IP" | "net.CIDR" | "kubernetes.Quantity" | "kubernetes.Semver" | "kubernetes.URL",
+        ) => Some(1),
+        _ => None,
+    }
 }
 
 /// Returns the cost of reading all units of two values.

@@ -3,6 +3,8 @@
 //! Upstream: `ValidateDurationLiterals`, `ValidateTimestampLiterals`, `ValidateRegexLiterals` and
 //! `ValidateHomogeneousAggregateLiterals` of cel-go
 
+mod formats;
+
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::check::{Fault, Types};
@@ -14,6 +16,12 @@ use crate::go::pattern;
 pub(super) fn check(root: &IdedExpr, types: &Types, faults: &mut Vec<Fault>) {
     arguments(root, faults);
     aggregates(root, types, faults);
+    formats(root, types, faults);
+}
+
+fn formats(part: &IdedExpr, types: &Types, faults: &mut Vec<Fault>) {
+    formats::check(part, types, faults);
+    each_inner(part, &mut |inner| formats(inner, types, faults));
 }
 
 /// Checks the texts that functions read as something else.

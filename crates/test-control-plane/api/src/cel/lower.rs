@@ -8,7 +8,9 @@ use cel::common::ast::{
 
 use super::library::format;
 use super::library::meter::{CHARGE, METER};
+use super::library::places::{INDEX_OF, LAST_INDEX_OF};
 use super::library::readable::READ;
+use super::library::regex::MATCHES;
 use super::library::two_variables::{ORDERED, PAIRS};
 use super::literals::each_inner;
 use super::names::{OLD, OWN, without_dot};
@@ -103,6 +105,17 @@ fn charged(cost: u64, part: IdedExpr) -> IdedExpr {
     let meter = at(id, Expr::Ident(METER.to_owned()));
     let cost = number(id, i64::try_from(cost).unwrap_or(i64::MAX));
     call(id, CHARGE, vec![meter, cost, part])
+}
+
+/// Returns the function that replaces one of the interpreter's, which behaves otherwise than upstream's,
+/// by the number of arguments with the target.
+fn replacement(name: &str, arguments: usize) -> Option<&'static str> {
+    match (name, arguments) {
+        ("matches", 2) => Some(MATCHES),
+        ("indexOf", 3) => Some(INDEX_OF),
+        ("lastIndexOf", 3) => Some(LAST_INDEX_OF),
+        _ => None,
+    }
 }
 
 impl Lowering {
@@ -202,11 +215,18 @@ impl Lowering {
                 args: vec![at(id, Expr::Literal(name))],
             });
         }
-        Expr::Call(CallExpr {
-            func_name: of.func_name.clone(),
-            target: target.map(|target| Box::new(self.part(target))),
-            args: of.args.iter().map(|part| self.part(part)).collect(),
-        })
+        let mut args: Vec<IdedExpr> = of.args.iter().map(|part| self.part(part)).collect();
+        let target = target.map(|target| self.part(target));
+        let Some(own) = replacement(&of.func_name, args.len() + usize::from(target.is_some()))
+        else {
+            return Expr::Call(CallExpr {
+                func_name: of.func_name.clone(),
+                target: target.map(Box::new),
+                args,
+            });
+        };
+        args.splice(0..0, target);
+        call(id, own, args).expr
     }
 
     fn comprehension(&mut self, id: u64, of: &ComprehensionExpr) -> ComprehensionExpr {

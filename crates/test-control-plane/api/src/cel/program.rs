@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use cel::Context;
 use cel::common::ast::IdedExpr;
 use cel::common::types::{CelBool, CelString};
 use cel::common::value::CowVal;
-use cel::{Context, ExecutionError};
 
 use super::check::{self, Fault};
 use super::display::{self, Location};
 use super::environment::ENVIRONMENT;
+use super::failure::text_of;
 pub(crate) use super::library::meter::LIMIT_EXCEEDED;
 use super::library::meter::{CHARGE, METER, Meter};
 use super::lower::Reads;
@@ -19,7 +20,7 @@ use super::scope::Scope;
 use super::shape::Shape;
 use super::types::Type;
 use super::values::Value;
-use super::{cost, literals, lower};
+use super::{cost, literals, lower, plan};
 
 /// The largest length of an expression, in characters.
 const LENGTH_MAX: usize = 10_000;
@@ -254,6 +255,15 @@ impl Program {
         })
     }
 
+    /// Computes the constants of a checked expression.
+    ///
+    /// # Errors
+    ///
+    /// One has no value.
+    pub(crate) fn instantiate(&self) -> Result<(), String> {
+        self.on_stack(|| plan::check(self.parsed.expression()))
+    }
+
     fn types(
         &self,
         declared: &[(&str, Type)],
@@ -368,28 +378,4 @@ fn depth(part: &IdedExpr) -> usize {
     let mut deepest = 0;
     literals::each_inner(part, &mut |inner| deepest = deepest.max(depth(inner)));
     deepest + 1
-}
-
-/// Returns upstream's text for an error.
-fn text_of(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::IndexOutOfBounds(cel::Value::Int(index)) => {
-            format!("index out of bounds: {index}")
-        }
-        ExecutionError::NoSuchOverload(_)
-        | ExecutionError::UnexpectedType { .. }
-        | ExecutionError::ValuesNotComparable(..)
-        | ExecutionError::UnsupportedBinaryOperator(..) => "no such overload".to_owned(),
-        ExecutionError::FunctionError { function, .. }
-            if ["bool", "double", "int", "uint"].contains(&function.as_str()) =>
-        {
-            format!("type conversion error from 'string' to '{function}'")
-        }
-        ExecutionError::FunctionError { message, .. } => message.clone(),
-        other => other.to_string(),
-    }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::complete;
 use super::definition::Definition;
 use super::embedded::{PathForm, each_embedded};
+use super::json_path::JsonPath;
 use super::scale::Scale;
 use super::schema::{Schema, flag};
 use crate::members::{text, text_at};
@@ -28,7 +29,7 @@ pub struct CustomResource {
     pub columns: Vec<Column>,
     /// The warning of a deprecated version.
     pub warning: Option<String>,
-    /// True if the definition is being deleted.
+    /// True while objects are deleted before their definition.
     pub terminating: bool,
     /// `spec.conversion.webhook` of the definition, if a webhook converts objects.
     webhook: Option<Value>,
@@ -39,12 +40,12 @@ pub struct CustomResource {
     pub(crate) published: Value,
     /// The schema of the stored version, if it is another one.
     pub(super) stored_schema: Option<Schema>,
-    /// The other served versions, by name, with their schemas.
-    others: Arc<[(String, Schema)]>,
+    /// All served versions, by name, with their schemas.
+    served: Arc<[(String, Schema)]>,
 }
 
 /// A column of tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// The heading.
     pub name: String,
@@ -57,17 +58,20 @@ pub struct Column {
     /// 0 for columns that are always shown.
     pub priority: i64,
     /// The path of the value.
-    pub path: String,
+    pub(crate) path: JsonPath,
 }
 
 impl Column {
+    /// Reads the columns of a version. Those from the first unreadable path on are left out.
+    ///
+    /// Upstream: `New` of `tableconvertor`
     pub(super) fn read_all(version: &Value) -> Vec<Self> {
         let columns = version
             .get("additionalPrinterColumns")
             .and_then(Value::as_array)
             .filter(|columns| !columns.is_empty());
         let Some(columns) = columns else {
-            return vec![Self {
+            let age = JsonPath::read(".metadata.creationTimestamp").map(|path| Self {
                 name: "Age".to_owned(),
                 of: "date".to_owned(),
                 format: String::new(),
@@ -80,13 +84,14 @@ impl Column {
                               api-conventions.md#metadata"
                     .to_owned(),
                 priority: 0,
-                path: ".metadata.creationTimestamp".to_owned(),
-            }];
+                path,
+            });
+            return age.into_iter().collect();
         };
         let read = |column: &Value| {
-            let path = text(column, "jsonPath").to_owned();
+            let path = text(column, "jsonPath");
             let description = text(column, "description");
-            Self {
+            Some(Self {
                 name: text(column, "name").to_owned(),
                 of: text(column, "type").to_owned(),
                 format: text(column, "format").to_owned(),
@@ -96,10 +101,10 @@ impl Column {
                     description.to_owned()
                 },
                 priority: column.get("priority").and_then(Value::as_i64).unwrap_or(0),
-                path,
-            }
+                path: JsonPath::read(path)?,
+            })
         };
-        columns.iter().map(read).collect()
+        columns.iter().map_while(read).collect()
     }
 }
 
@@ -119,7 +124,7 @@ impl CustomResource {
             scale: Scale::read(version),
             columns: Column::read_all(version),
             warning: warning(definition, version),
-            terminating: definition.is_deleting(),
+            terminating: definition.is("Terminating"),
             webhook: webhook(definition),
             identity: json!({
                 "uid": text_at(definition.0, "/metadata/uid"),
@@ -133,12 +138,10 @@ impl CustomResource {
                 .cloned()
                 .unwrap_or_default(),
             stored_schema: (!is_stored).then(|| schema(stored)),
-            others: definition
+            served: definition
                 .versions()
-                .filter(|other| {
-                    flag(other, "served") && text(other, "name") != text(version, "name")
-                })
-                .map(|other| (text(other, "name").to_owned(), schema(other)))
+                .filter(|served| flag(served, "served"))
+                .map(|served| (text(served, "name").to_owned(), schema(served)))
                 .collect(),
         }
     }
@@ -156,7 +159,7 @@ impl CustomResource {
 
     /// Returns the resource in another served version; only its schema is that of this version.
     pub(crate) fn in_version(&self, version: &str) -> Option<Self> {
-        let (_, schema) = self.others.iter().find(|(name, _)| name == version)?;
+        let (_, schema) = self.served.iter().find(|(name, _)| name == version)?;
         Some(Self {
             schema: schema.clone(),
             ..self.clone()

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::definition::Definition;
 use super::names::accept;
-use crate::members::{object_mut, set_or_remove, text};
+use super::trust::fault_of_bundle;
+use crate::members::{object_mut, set_or_remove, text, text_at};
 
 /// The finalizer that holds a definition until its resources are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -48,22 +49,45 @@ pub fn settle(definition: &Value, all: &[&Value], now: &str) -> Settled {
     if let Some(next) = with_names(read, all, now) {
         return Some(next);
     }
-    let installing = read.condition("Established");
-    if installing.is_some_and(|found| text(found, "reason") == "Installing")
+    let waiting = ["Installing", "InvalidCABundle"];
+    if read
+        .condition("Established")
+        .is_some_and(|found| waiting.contains(&text(found, "reason")))
         && read.is("NamesAccepted")
-        && !read.is_deleting()
     {
-        let established = Condition {
-            of: "Established",
-            is: true,
-            reason: "InitialNamesAccepted",
-            message: "the initial names have been accepted",
-        };
+        let established = established(read);
+        if has_condition(read, &established) {
+            return None;
+        }
         let mut next = definition.clone();
         set_condition(&mut next, &established, now);
         return Some(next);
     }
     None
+}
+
+/// Returns the condition of a definition with accepted names.
+///
+/// Upstream: `EstablishingController.sync`
+fn established(definition: Definition<'_>) -> Condition<'static> {
+    let bundle = text_at(
+        definition.0,
+        "/spec/conversion/webhook/clientConfig/caBundle",
+    );
+    if fault_of_bundle(bundle).is_some() {
+        return Condition {
+            of: "Established",
+            is: false,
+            reason: "InvalidCABundle",
+            message: "The conversion webhook CABundle is invalid",
+        };
+    }
+    Condition {
+        of: "Established",
+        is: true,
+        reason: "InitialNamesAccepted",
+        message: "the initial names have been accepted",
+    }
 }
 
 /// Returns true if only approved definitions may use the group.
@@ -180,8 +204,11 @@ pub fn begin_deletion(definition: &mut Value, now: &str) {
 }
 
 /// Returns the next version of a definition in deletion: resources are being deleted, or, if none
-/// `is_left`, the finalizer is gone. `None` if it has to wait.
-pub fn complete_deletion(definition: &Value, is_left: bool, now: &str) -> Settled {
+/// `is_left`, the finalizer is gone. `None` if it has to wait. A definition that is not established has
+/// no resources.
+///
+/// Upstream: `CRDFinalizer.sync`
+pub fn complete_deletion(definition: &Value, is_left: impl FnOnce() -> bool, now: &str) -> Settled {
     let read = Definition(definition);
     let finalizers = definition
         .pointer("/metadata/finalizers")
@@ -193,7 +220,7 @@ pub fn complete_deletion(definition: &Value, is_left: bool, now: &str) -> Settle
     let reason = read
         .condition("Terminating")
         .map(|found| text(found, "reason"));
-    if read.is_established() && reason != Some("InstanceDeletionInProgress") {
+    if reason != Some("InstanceDeletionInProgress") {
         let deleting = Condition {
             of: "Terminating",
             is: true,
@@ -203,10 +230,10 @@ pub fn complete_deletion(definition: &Value, is_left: bool, now: &str) -> Settle
         set_condition(&mut next, &deleting, now);
         return Some(next);
     }
-    if is_left {
-        return None;
-    }
     let (reason, message) = if read.is_established() {
+        if is_left() {
+            return None;
+        }
         ("InstanceDeletionCompleted", "removed all instances")
     } else {
         ("NeverEstablished", "resource was never established")

@@ -13,17 +13,14 @@ use crate::status::{ApiError, ApiResult};
 ///
 /// # Errors
 ///
-/// 400 if one is missing or the version differs from the URL's.
+/// 400 if the kind is missing or the version differs from the URL's.
 pub(super) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     let value = &draft.value;
-    let missing = [("kind", "Kind"), ("apiVersion", "apiVersion")]
-        .into_iter()
-        .find(|(member, _)| text(value, member).is_empty());
-    if let Some((_, shown)) = missing {
+    if text(value, "kind").is_empty() {
         let body = value.to_string();
         return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): Object '{shown}' is missing \
-             in '{body}' ({})",
+            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in \
+             '{body}' ({})",
             kind.kind,
             beginning(body.as_bytes())
         )));

@@ -47,9 +47,6 @@ pub(crate) fn without_system_fields(set: &Set) -> Set {
 impl Filter {
     /// Returns the filter of requests through `subresource` (empty: the object itself) of a `kind`.
     pub(crate) fn of(kind: &Kind, subresource: &str) -> Self {
-        if kind.custom.is_some() && subresource == "status" {
-            return Self::Only(&[&["status"]]);
-        }
         Self::Exclude(match (&*kind.storage, subresource) {
             ("pods", "ephemeralcontainers") => {
                 return Self::Only(&[&["spec", "ephemeralContainers"]]);
@@ -64,6 +61,10 @@ impl Filter {
                 Set::from([["spec"].as_slice(), &["status", "certificate"]])
             }
             ("deployments", "status") => Set::from([["spec"].as_slice(), &["metadata", "labels"]]),
+            // A status write changes no other member either, but can own it.
+            (_, "status") if kind.custom.is_some() => {
+                Set::from([["metadata"].as_slice(), &["spec"]])
+            }
             (_, "status") => Set::from([["spec"].as_slice()]),
             (_, "" | "finalize") if kind.serves(Subresource::Status) => {
                 Set::from([["status"].as_slice()])
@@ -112,6 +113,8 @@ fn only(set: &Set, patterns: &[&[&str]]) -> Set {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::kinds;
 
@@ -125,5 +128,33 @@ mod tests {
         assert_eq!(status, Set::from([["status", "replicas"].as_slice()]));
         let maps = kinds::by_resource("", "v1", "configmaps").unwrap();
         assert_eq!(Filter::of(maps, "").apply(&set), set);
+    }
+
+    #[test]
+    fn status_writes_of_custom_resources_own_all_but_metadata_and_spec() {
+        let definition = json!({
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {"group": "example.com", "versions": [
+                {"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}},
+            ]},
+            "status": {"conditions": [{"type": "Established", "status": "True"}]},
+        });
+        let widgets = kinds::of_definition(&definition).remove(0);
+        let set = Set::from([
+            ["metadata", "labels"].as_slice(),
+            &["spec", "size"],
+            &["status", "ready"],
+            &["extra", "x"],
+        ]);
+        let status = Filter::of(&widgets, "status").apply(&set);
+        let wanted = Set::from([["status", "ready"].as_slice(), &["extra", "x"]]);
+        assert_eq!(status, wanted);
+        let main = Filter::of(&widgets, "").apply(&set);
+        let wanted = Set::from([
+            ["metadata", "labels"].as_slice(),
+            &["spec", "size"],
+            &["extra", "x"],
+        ]);
+        assert_eq!(main, wanted);
     }
 }

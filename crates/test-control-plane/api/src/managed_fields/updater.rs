@@ -153,7 +153,8 @@ impl Updater<'_> {
         Ok(())
     }
 
-    /// Returns the changes in terms of another version; `None` if that version doesn't exist.
+    /// Returns the changes in terms of another version; `None` if that version doesn't exist. Only the
+    /// kinds of the server itself declare in each of their versions what a request can't change.
     fn compare_in(
         &self,
         api_version: &str,
@@ -162,7 +163,11 @@ impl Updater<'_> {
     ) -> Option<Comparison> {
         let (live, new) = (live.convert(api_version)?, new.convert(api_version)?);
         let comparison = typed::compare(live.of(), &live.value, &new.value);
-        Some(self.filter.apply_to(&comparison))
+        Some(if new.kind.custom.is_some() {
+            comparison
+        } else {
+            self.filter.apply_to(&comparison)
+        })
     }
 
     /// Replaces children of fields that have become atomic. Drops entries of removed versions.

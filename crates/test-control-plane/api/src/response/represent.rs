@@ -59,9 +59,7 @@ impl Representation {
             (Self::Whole, _) => return Ok(body),
             (Self::Table { version, include }, _) => {
                 let kind = if shown == SCALE.kind { &SCALE } else { kind };
-                let mut table = table::table(kind, &value, include, now);
-                table["apiVersion"] = json!(version);
-                table
+                table::table(version, kind, &value, include, now)
             }
             (Self::Metadata { version }, None) => metadata(version, kind, &value),
             (Self::MetadataList { version }, Some(items)) => json!({

@@ -54,14 +54,22 @@ impl IncludeObject {
     }
 }
 
-/// Converts an object or a list to a table.
-pub(crate) fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp) -> Value {
+/// Converts an object or a list to a table of an API version.
+///
+/// Upstream: `asTable`
+pub(crate) fn table(
+    version: &str,
+    kind: &Kind,
+    value: &Value,
+    include: IncludeObject,
+    now: Timestamp,
+) -> Value {
     let one = std::slice::from_ref(value);
     let items = value.get("items").and_then(Value::as_array);
     let rows: Vec<Value> = items
         .map_or(one, Vec::as_slice)
         .iter()
-        .map(|object| row(kind, object, include, now))
+        .map(|object| row(version, kind, object, include, now))
         .collect();
     let mut metadata = json!({});
     for member in ["resourceVersion", "continue", "remainingItemCount"] {
@@ -73,14 +81,20 @@ pub(crate) fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Tim
     }
     json!({
         "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": version,
         "metadata": metadata,
         "columnDefinitions": columns::definitions(kind),
         "rows": rows,
     })
 }
 
-fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> Value {
+fn row(
+    version: &str,
+    kind: &Kind,
+    object: &Value,
+    include: IncludeObject,
+    now: Timestamp,
+) -> Value {
     let stored = views::stored(kind, object);
     let mut row = json!({"cells": columns::cells(kind, &stored, now)});
     match include {
@@ -88,7 +102,7 @@ fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> V
         IncludeObject::Metadata => {
             row["object"] = json!({
                 "kind": "PartialObjectMetadata",
-                "apiVersion": "meta.k8s.io/v1",
+                "apiVersion": version,
                 "metadata": stored.get("metadata"),
             });
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
-use crate::admission::policies::{Authorizers, Environment, Expression, Returns};
+use crate::admission::policies::{Authorizers, CompileError, Environment, Expression, Returns};
 use crate::cel::{Program, Type};
 use crate::go::names;
 use crate::status::FieldError;
@@ -112,9 +112,10 @@ fn conditions(list: &Place<'_>, environment: &Environment, errors: &mut Errors) 
 
 /// Reports the compiler's error of an expression.
 fn report(at: &Place<'_>, source: &str, compiled: &Expression, errors: &mut Errors) {
-    if let Some(detail) = compiled.error() {
-        errors.push(FieldError::invalid(at.path(), &json!(source), detail));
-    }
+    errors.extend(compiled.error().map(|error| match error {
+        CompileError::Invalid(text) => FieldError::invalid(at.path(), &json!(source), text),
+        CompileError::Internal(text) => FieldError::internal(at.path(), text),
+    }));
 }
 
 /// Returns the environment of a policy's rules, without its variables.
@@ -331,10 +332,16 @@ pub(super) fn device_expression(expression: &Place<'_>, errors: &mut Errors) {
         ("capacity", attributes(Type::Opaque("kubernetes.Quantity"))),
     ];
     let device = [("device", Type::object("kubernetes.DRADevice", fields))];
-    let result = Program::parse(source).and_then(|it| it.result_type(&device, false));
+    let result = Program::parse(source).and_then(|it| Ok((it.result_type(&device, false)?, it)));
     let detail = match result {
-        Ok(Type::Bool | Type::Dyn) => return,
-        Ok(of) => format!("must evaluate to bool or the unknown type, not {of}"),
+        Ok((Type::Bool | Type::Dyn, program)) => {
+            errors.extend(program.instantiate().err().map(|text| {
+                let text = format!("program instantiation failed: {text}");
+                FieldError::internal(expression.path(), &text)
+            }));
+            return;
+        }
+        Ok((of, _)) => format!("must evaluate to bool or the unknown type, not {of}"),
         Err(text) => format!("compilation failed: {text}"),
     };
     errors.push(FieldError::invalid(

@@ -140,6 +140,9 @@ fn scaled(
             let strictness = reads.behaviour().strictness();
             let applied =
                 managed_fields::apply(&writer, Some(&live), config, options.force, strictness)?;
+            if request.kind.custom.is_some() && applied.object != live {
+                return Err(unconvertible(&applied.object));
+            }
             return Ok((applied.object, applied.managed_fields));
         }
     };
@@ -152,6 +155,16 @@ fn scaled(
     })?;
     let managed = managed_fields::track(&writer, Some(&live), &scale);
     Ok((scale, managed))
+}
+
+/// Returns the error of an apply that changes the scale of a custom resource: upstream converts it like
+/// the resource.
+fn unconvertible(scale: &Value) -> ApiError {
+    let (scale, version) = (managed_fields::described(scale), SCALE.api_version());
+    ApiError::internal(format!(
+        "failed to convert new object ({scale}) to proper version: request to convert CR to an invalid \
+         group/version: {version}"
+    ))
 }
 
 /// Admits the requested scale with its managers.

@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kube_apimachinery::schema::{self, UnknownMembers};
+use kube_apimachinery::schema::{self, Type, UnknownMembers};
 use kube_test_control_plane_api::admission::Equivalent;
+use kube_test_control_plane_api::custom::CustomResource;
 use kube_test_control_plane_api::kinds::{self, Kind, Subresource, Target, Trait, stored};
 use kube_test_control_plane_api::members::text;
-use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::object::{Draft, is_semantically_equal};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{strict, views};
 use serde_json::{Value, json};
@@ -129,8 +130,19 @@ impl<'a> Form<'a> {
     ///
     /// # Errors
     ///
+    /// As [`Form::read`].
+    #[cfg(feature = "cel")]
+    pub(super) fn decoded(&self, reads: &Reads, value: Value) -> ApiResult<Value> {
+        let value = self.read(reads, value)?;
+        Ok(self.with_defaults(reads, value))
+    }
+
+    /// Returns a changed object as upstream decodes it.
+    ///
+    /// # Errors
+    ///
     /// A value has another type than its field, or the object has another kind now.
-    pub(super) fn decoded(&self, reads: &Reads, mut value: Value) -> ApiResult<Value> {
+    pub(super) fn read(&self, reads: &Reads, mut value: Value) -> ApiResult<Value> {
         if self.is_whole() && value["metadata"].is_null() {
             value["metadata"] = json!({});
         }
@@ -139,16 +151,12 @@ impl<'a> Form<'a> {
                 "system metadata was not initialized",
             ));
         }
-        let kind = &self.kind;
-        if let Some(custom) = &kind.custom
-            && self.request.requested != Target::Part(Subresource::Scale)
-        {
-            custom.set_defaults(&mut value);
+        if self.custom().is_some() {
             return Ok(value);
         }
-        let behaviour = reads.behaviour();
+        let kind = &self.kind;
         let (version, name) = (text(&value, "apiVersion"), text(&value, "kind"));
-        let Some(of) = behaviour.version.schema().type_of_kind(version, name) else {
+        let Some(of) = schema_type(reads, &value) else {
             if self.is_whole() {
                 return Err(unknown_kind(version, name));
             }
@@ -157,17 +165,47 @@ impl<'a> Form<'a> {
         };
         let value = schema::normalize_owned(of, value, UnknownMembers::Drop, "")
             .map_err(|error| ApiError::internal_error(&error.to_string()))?;
-        if !self.is_whole() {
-            return Ok(value);
-        }
-        if (text(&value, "apiVersion"), text(&value, "kind")) != (&kind.api_version(), &kind.kind) {
+        let is_other =
+            (text(&value, "apiVersion"), text(&value, "kind")) != (&kind.api_version(), &kind.kind);
+        if self.is_whole() && is_other {
             return Err(other_kind(kind, &value));
         }
+        Ok(value)
+    }
+
+    /// Returns a decoded object with defaults.
+    pub(super) fn with_defaults(&self, reads: &Reads, mut value: Value) -> Value {
+        if let Some(custom) = self.custom() {
+            custom.set_defaults(&mut value);
+            return value;
+        }
+        if !self.is_whole() {
+            return value;
+        }
+        let kind = &self.kind;
         let mut draft = Draft::from_value(kind, value);
         views::to_stored(kind, &mut draft.value);
         write::set_defaults(reads, stored(kind), &mut draft);
         views::to_served(kind, &mut draft.value);
-        Ok(draft.to_value())
+        draft.to_value()
+    }
+
+    /// Returns true if two decoded objects are equal as upstream compares them: a quantity may be
+    /// written in several ways, and an empty list is none.
+    pub(super) fn is_same(&self, reads: &Reads, one: &Value, other: &Value) -> bool {
+        let of = schema_type(reads, one).filter(|_| self.custom().is_none());
+        one == other || of.is_some_and(|of| is_semantically_equal(of, one, other))
+    }
+
+    /// Returns true if the objects are custom resources, which upstream holds as JSON.
+    pub(super) fn is_custom(&self) -> bool {
+        self.custom().is_some()
+    }
+
+    /// Returns the definition's version, if the objects have its form.
+    fn custom(&self) -> Option<&CustomResource> {
+        let is_scale = self.request.requested == Target::Part(Subresource::Scale);
+        self.kind.custom.as_ref().filter(|_| !is_scale)
     }
 
     /// Returns the kind of the bodies of a subresource if no resource has it: upstream has no type for
@@ -192,6 +230,12 @@ impl<'a> Form<'a> {
         let part = self.request.requested.part();
         part.is_none_or(|part| kind.response_type(part) == own)
     }
+}
+
+/// Returns the type of an object, by its own version and kind.
+fn schema_type(reads: &Reads, value: &Value) -> Option<&'static Type> {
+    let schema = reads.behaviour().version.schema();
+    schema.type_of_kind(text(value, "apiVersion"), text(value, "kind"))
 }
 
 fn unknown_kind(version: &str, kind: &str) -> ApiError {

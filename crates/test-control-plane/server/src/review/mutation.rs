@@ -21,6 +21,8 @@ pub(super) struct Mutation<'a> {
     pub(super) webhooks: Reinvocation<String>,
     /// True if a policy or webhook changed the object.
     pub(super) is_changed: bool,
+    /// True if the object was decoded since the server set times in it, which loses their fractions.
+    pub(super) is_decoded: bool,
 }
 
 /// A mutating policy with a binding and parameters.
@@ -47,7 +49,18 @@ impl<'a> Mutation<'a> {
             policies: Reinvocation::default(),
             webhooks: Reinvocation::default(),
             is_changed: false,
+            is_decoded: false,
         }
+    }
+
+    /// Returns true if the object has times of this request: those of its managers.
+    pub(super) fn has_new_times(&self) -> bool {
+        let managers = |object: &Option<Value>| {
+            let object = object.as_ref()?;
+            object.pointer("/metadata/managedFields").cloned()
+        };
+        let new = managers(&self.objects.object);
+        !self.is_decoded && new.is_some() && new != managers(&self.objects.old_object)
     }
 
     /// Takes the object, which is null for a request without one.

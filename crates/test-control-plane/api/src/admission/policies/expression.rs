@@ -23,12 +23,29 @@ pub(crate) enum Returns {
     Patch,
 }
 
+/// The reason why an expression has no program.
+#[derive(Clone, Debug)]
+pub(crate) enum CompileError {
+    /// It is wrong.
+    Invalid(String),
+    /// One of its constants has no value, which upstream doesn't expect of a checked expression.
+    Internal(String),
+}
+
+impl CompileError {
+    fn text(&self) -> &str {
+        match self {
+            Self::Invalid(text) | Self::Internal(text) => text,
+        }
+    }
+}
+
 /// A compiled expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
     source: Arc<str>,
-    /// The program with the type of its result, or the text of the error.
-    compiled: Result<(Program, Type), String>,
+    /// The program with the type of its result, or the error.
+    compiled: Result<(Program, Type), CompileError>,
 }
 
 impl Expression {
@@ -51,13 +68,13 @@ impl Expression {
     pub(super) fn program(&self) -> Result<&Program, &str> {
         match &self.compiled {
             Ok((program, _)) => Ok(program),
-            Err(text) => Err(text),
+            Err(error) => Err(error.text()),
         }
     }
 
-    /// Returns the text of the compiler's error.
-    pub(crate) fn error(&self) -> Option<&str> {
-        self.compiled.as_ref().err().map(String::as_str)
+    /// Returns the compiler's error.
+    pub(crate) fn error(&self) -> Option<&CompileError> {
+        self.compiled.as_ref().err()
     }
 
     /// Returns the type of the result; `None` if the expression is wrong.
@@ -70,8 +87,8 @@ fn compile(
     source: &str,
     environment: &Environment,
     returns: Returns,
-) -> Result<(Program, Type), String> {
-    let failed = |text| format!("compilation failed: {text}");
+) -> Result<(Program, Type), CompileError> {
+    let failed = |text| CompileError::Invalid(format!("compilation failed: {text}"));
     let program = Program::parse(source).map_err(failed)?;
     let declared = environment.declared();
     let of = program.result_type(&declared, environment.makes_objects);
@@ -80,10 +97,12 @@ fn compile(
         (Returns::Anything, _)
         | (Returns::Bool, Type::Bool)
         | (Returns::Text | Returns::TextOrNull, Type::String)
-        | (Returns::TextOrNull, Type::Null) => return Ok((program, of)),
-        (Returns::Object, Type::Made(name)) if **name == *OBJECT => return Ok((program, of)),
+        | (Returns::TextOrNull, Type::Null) => return instantiated(program, of),
+        (Returns::Object, Type::Made(name)) if **name == *OBJECT => {
+            return instantiated(program, of);
+        }
         (Returns::Patch, Type::List(inner)) if **inner == Type::Made(PATCH.into()) => {
-            return Ok((program, of));
+            return instantiated(program, of);
         }
         (Returns::Object, _) => "Object",
         (Returns::Patch, _) => "list(JSONPatch)",
@@ -91,7 +110,15 @@ fn compile(
         (Returns::Text, _) => "string",
         (Returns::TextOrNull, _) => "one of [string null_type]",
     };
-    Err(format!("must evaluate to {expected} but got {}", name(&of)))
+    let text = format!("must evaluate to {expected} but got {}", name(&of));
+    Err(CompileError::Invalid(text))
+}
+
+fn instantiated(program: Program, of: Type) -> Result<(Program, Type), CompileError> {
+    let failed = |text| format!("program instantiation failed: {text}");
+    let found = program.instantiate();
+    found.map_err(|text| CompileError::Internal(failed(text)))?;
+    Ok((program, of))
 }
 
 /// Returns the name of a type as cel-go's `Type.String` does, which differs from that in faults.

@@ -35,10 +35,12 @@ pub struct Inputs {
     /// The request as conditions read it, if that differs: its resource is the sent one.
     sent_request: Option<values::Value>,
     namespace: values::Value,
+    /// The namespace with the members that only annotations read.
+    whole_namespace: Value,
     authorizer: values::Value,
     request_resource: values::Value,
     /// The variables of all policies, for each reader.
-    scopes: [OnceLock<Arc<Scope>>; 3],
+    scopes: [OnceLock<Arc<Scope>>; 4],
 }
 
 /// The variables of one policy's expressions, without those that it defines.
@@ -55,8 +57,10 @@ pub(super) enum Reader {
     Conditions,
     /// Rules and changes.
     Rules,
-    /// Messages and audit annotations, which have no authorizer.
+    /// Messages, which have no authorizer.
     Messages,
+    /// Audit annotations, which have no authorizer, and for which upstream doesn't trim the namespace.
+    Annotations,
 }
 
 /// Returns parameters as expressions read them; null if there are none.
@@ -75,6 +79,7 @@ impl Inputs {
         authorizer: &Arc<dyn Authorizer>,
     ) -> Self {
         let of = |value: Option<&Value>| shared(values::untyped(value.unwrap_or(&Value::Null)));
+        let whole_namespace = namespace.cloned().unwrap_or_default();
         let namespace = namespace.map(namespace_object);
         let sent = &attributes.resource;
         let sent_request = (resource != sent).then(|| attributes.request(kind, sent));
@@ -84,6 +89,7 @@ impl Inputs {
             request: of(Some(&attributes.request(kind, resource))),
             sent_request: sent_request.map(|request| of(Some(&request))),
             namespace: of(namespace.as_ref()),
+            whole_namespace,
             authorizer: values::authorizer(authorizer),
             request_resource: values::resource_check(
                 authorizer,
@@ -101,11 +107,12 @@ impl Inputs {
 
     /// Returns the variables of a reader with these parameters.
     pub(super) fn bindings(&self, params: &Arc<values::Value>, reader: Reader) -> Bindings {
-        let [conditions, rules, messages] = &self.scopes;
+        let [conditions, rules, messages, annotations] = &self.scopes;
         let scope = match reader {
             Reader::Conditions => conditions,
             Reader::Rules => rules,
             Reader::Messages => messages,
+            Reader::Annotations => annotations,
         };
         Bindings {
             scope: Arc::clone(scope.get_or_init(|| Arc::new(self.scope(reader)))),
@@ -117,6 +124,7 @@ impl Inputs {
         let namespace = match reader {
             Reader::Conditions => shared(values::null()),
             Reader::Rules | Reader::Messages => self.namespace.clone_as_boxed(),
+            Reader::Annotations => shared(values::untyped(&cached(&self.whole_namespace))),
         };
         let request = match (reader, &self.sent_request) {
             (Reader::Conditions, Some(request)) => request,
@@ -134,10 +142,22 @@ impl Inputs {
         ];
         let of_authorizer = of_authorizer
             .into_iter()
-            .filter(|_| reader != Reader::Messages)
+            .filter(|_| matches!(reader, Reader::Conditions | Reader::Rules))
             .map(|(name, value)| (name, value.clone_as_boxed()));
         Scope::new(always.into_iter().chain(of_authorizer))
     }
+}
+
+/// Returns an object as upstream's caches hold it: without its version, its kind and its managers.
+fn cached(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(members) = object.as_object_mut() {
+        members.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind"));
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    object
 }
 
 /// Returns the part of a namespace that expressions read.

@@ -109,9 +109,7 @@ impl MutatingPolicy {
             return Ok(Change::Patch(Vec::new()));
         };
         let (Mutation::Apply(expression) | Mutation::Patch(expression)) = mutation;
-        if let Some(error) = expression.error() {
-            return Err(error.to_owned());
-        }
+        expression.program()?;
         let bindings = inputs.bindings(&inputs::params(params), Reader::Rules);
         let expressions = [Some(expression)];
         let (outcomes, _) = evaluation::evaluate(expressions, &self.variables, &bindings, BUDGET)?;

@@ -160,7 +160,7 @@ impl ValidatingPolicy {
                 .map(|all| all.get(index).and_then(Option::as_ref));
             denials.extend(rule.decide(index, policy, outcome, own));
         }
-        let found = self.annotate(&bindings);
+        let found = self.annotate(&inputs.bindings(&params, Reader::Annotations));
         match found {
             Ok(annotations) => Verdict {
                 denials,

@@ -2,6 +2,8 @@
 //!
 //! Upstream: `IP` and `CIDR` of `k8s.io/apiserver/pkg/cel/library`
 
+mod netip;
+
 use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,6 +11,7 @@ use cel::common::types::{CelBool, CelInt, CelString, Type};
 use cel::common::value::{StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError, add_member_overload, add_overload};
 use ipnet::IpNet;
+use kube_apimachinery::int_or_string::go_quote;
 
 /// An address.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,24 +24,36 @@ struct Network(IpNet);
 opaque!(Address, ADDRESS, "net.IP");
 opaque!(Network, NETWORK, "net.CIDR");
 
-impl Network {
-    fn read(text: &str) -> Option<Self> {
-        let (address, length) = text.split_once('/')?;
-        let address = read_address(address)?;
-        let is_number = length.bytes().all(|digit| digit.is_ascii_digit());
-        let is_plain = length == "0" || !length.starts_with('0');
-        let length = length.parse().ok().filter(|_| is_number && is_plain)?;
-        IpNet::new(address, length).ok().map(Self)
+/// Upstream: `parseIPAddr`
+fn read_address(text: &str) -> Result<IpAddr, String> {
+    let shown = go_quote(text);
+    let parsed = netip::address(text).map_err(|error| {
+        format!("IP Address {shown} parse error during conversion from string: {error}")
+    })?;
+    if parsed.has_zone {
+        return Err(format!("IP address {shown} with zone value is not allowed"));
     }
+    if is_mapped(parsed.address) {
+        return Err(format!("IPv4-mapped IPv6 address {shown} is not allowed"));
+    }
+    Ok(parsed.address)
 }
 
-/// Reads an address. Those of IPv4 in the form of IPv6 are refused, as are zones.
-fn read_address(text: &str) -> Option<IpAddr> {
-    let address: IpAddr = text.parse().ok()?;
-    match address {
-        IpAddr::V6(inner) if inner.to_ipv4_mapped().is_some() => None,
-        other => Some(other),
+/// Upstream: `parseCIDR`
+fn read_network(text: &str) -> Result<IpNet, String> {
+    let network = netip::network(text).map_err(|error| {
+        format!("network address parse error during conversion from string: {error}")
+    })?;
+    if is_mapped(network.addr()) {
+        let shown = go_quote(text);
+        return Err(format!("IPv4-mapped IPv6 address {shown} is not allowed"));
     }
+    Ok(network)
+}
+
+/// Returns true for an address of IPv4 in the form of IPv6.
+fn is_mapped(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(inner) if inner.to_ipv4_mapped().is_some())
 }
 
 pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
@@ -80,15 +95,13 @@ fn of_networks(environment: &mut Env) -> Result<(), DeclarationError> {
 }
 
 fn ip(text: &CelString<'_>) -> Result<Address, ExecutionError> {
-    let text = text.inner();
-    read_address(text).map(Address).ok_or_else(|| {
-        let message = format!("IP Address {text:?} parse error during conversion from string");
-        ExecutionError::function_error("ip", message)
-    })
+    read_address(text.inner())
+        .map(Address)
+        .map_err(|message| ExecutionError::function_error("ip", message))
 }
 
 fn is_ip(text: &CelString<'_>) -> CelBool {
-    read_address(text.inner()).is_some().into()
+    read_address(text.inner()).is_ok().into()
 }
 
 fn is_canonical(text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
@@ -101,14 +114,14 @@ fn show_address<'v>(address: &Address) -> CelString<'v> {
 }
 
 fn cidr(text: &CelString<'_>) -> Result<Network, ExecutionError> {
-    Network::read(text.inner()).ok_or_else(|| {
-        let message = "network address parse error during conversion from string";
+    read_network(text.inner()).map(Network).map_err(|error| {
+        let message = format!("network address parse error during conversion from string: {error}");
         ExecutionError::function_error("cidr", message)
     })
 }
 
 fn is_cidr(text: &CelString<'_>) -> CelBool {
-    Network::read(text.inner()).is_some().into()
+    read_network(text.inner()).is_ok().into()
 }
 
 fn show_network<'v>(network: &Network) -> CelString<'v> {
@@ -162,7 +175,11 @@ fn contains_address(network: &Network, address: &Address) -> CelBool {
 }
 
 fn contains_ip(network: &Network, text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
-    Ok(contains_address(network, &ip(text)?))
+    // A wrong text has no address, so upstream finds no overload.
+    let address = read_address(text.inner());
+    let address =
+        address.map_err(|_| ExecutionError::no_such_member_overload("containsIP", Vec::new()))?;
+    Ok(contains_address(network, &Address(address)))
 }
 
 fn contains_network(network: &Network, other: &Network) -> CelBool {

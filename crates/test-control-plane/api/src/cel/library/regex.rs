@@ -2,23 +2,34 @@
 //!
 //! Upstream: `Regex` of `k8s.io/apiserver/pkg/cel/library`
 
-use cel::common::types::{CelInt, CelList, CelString};
+use cel::common::types::{CelBool, CelInt, CelList, CelString};
 use cel::common::value::Val;
-use cel::{DeclarationError, Env, ExecutionError, add_member_overload};
+use cel::{DeclarationError, Env, ExecutionError, add_member_overload, add_overload};
 use regex::Regex;
 
 use crate::go::pattern;
 
+/// The function behind `matches`, whose patterns have Go's syntax.
+pub(in crate::cel) const MATCHES: &str = "@matches";
+
 pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
+    add_overload!(environment,
+        fn is_match: (CelString<'_>, CelString<'_>) -> Result<CelBool>, name = "@matches")?;
     add_member_overload!(environment, fn find: (CelString<'_>, CelString<'_>) -> Result<CelString<'_>>)?;
     add_member_overload!(environment, fn find_all: (CelString<'_>, CelString<'_>) -> Result<CelList<'_>>)?;
     add_member_overload!(environment,
         fn find_some: (CelString<'_>, CelString<'_>, CelInt) -> Result<CelList<'_>>, name = "findAll")
 }
 
+fn is_match(text: &CelString<'_>, source: &CelString<'_>) -> Result<CelBool, ExecutionError> {
+    let pattern = pattern::compile(source.inner());
+    let pattern = pattern.map_err(|error| ExecutionError::function_error("matches", error))?;
+    Ok(pattern.is_match(text.inner()).into())
+}
+
 fn compile(source: &CelString<'_>) -> Result<Regex, ExecutionError> {
-    pattern::compile(source.inner()).map_err(|_| {
-        let text = format!("Illegal regex: {}", source.inner());
+    pattern::compile(source.inner()).map_err(|error| {
+        let text = format!("Illegal regex: {error}");
         ExecutionError::function_error("find", text)
     })
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::types::CustomType;
 use super::*;
+use crate::custom::Schema;
 use crate::kinds;
 use crate::managed_fields::fields_v1::{decode, encode};
 use crate::managed_fields::set::Set;
@@ -345,4 +347,65 @@ fn validate_rejects_mismatched_configurations() {
         ),
         Ok(())
     );
+}
+
+fn fields_of(schema: &Value, value: &Value) -> Value {
+    let schema = Schema::read(schema);
+    let of = TypeRef::Custom(CustomType::of_resource(&schema));
+    assert!(is_declared(of, value), "{value}");
+    encode(&field_set(of, value))
+}
+
+#[test]
+fn parts_inherit_that_unknown_members_are_preserved() {
+    let schema = json!({"type": "object", "properties": {"spec": {
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+            "known": {"type": "object", "properties": {"a": {"type": "string"}}},
+            "names": {"type": "object", "additionalProperties": {
+                "type": "object", "properties": {"a": {"type": "string"}},
+            }},
+            "closed": {"type": "object", "additionalProperties": false},
+        },
+    }}});
+    let value = json!({"spec": {
+        "known": {"a": "x", "b": {"c": 1}}, "names": {"n": {"d": [1]}}, "other": {"e": 1},
+    }});
+    let wanted = json!({"f:spec": {
+        "f:known": {"f:a": {}, "f:b": {".": {}, "f:c": {}}},
+        "f:names": {"f:n": {".": {}, "f:d": {}}},
+        "f:other": {".": {}, "f:e": {}},
+    }});
+    assert_eq!(fields_of(&schema, &value), wanted);
+    let schema = Schema::read(&schema);
+    let of = TypeRef::Custom(CustomType::of_resource(&schema));
+    for unknown in [json!({"other": 1}), json!({"spec": {"closed": {"a": 1}}})] {
+        assert!(!is_declared(of, &unknown), "{unknown}");
+    }
+}
+
+#[test]
+fn schemas_without_a_type_name_members_and_elements() {
+    let schema = json!({"type": "object", "properties": {
+        "any": {"x-kubernetes-preserve-unknown-fields": true, "properties": {
+            "set": {"type": "array", "x-kubernetes-list-type": "set",
+                "items": {"type": "string"}},
+        }},
+        "count": {"x-kubernetes-int-or-string": true},
+    }});
+    for (value, wanted) in [
+        (
+            json!({"any": {"set": ["a"], "b": {"c": 1}}, "count": 1}),
+            json!({
+                "f:any": {"f:set": {"v:\"a\"": {}}, "f:b": {".": {}, "f:c": {}}},
+                "f:count": {},
+            }),
+        ),
+        (
+            json!({"any": [1], "count": "1"}),
+            json!({"f:any": {}, "f:count": {}}),
+        ),
+        (json!({"any": "text"}), json!({"f:any": {}})),
+    ] {
+        assert_eq!(fields_of(&schema, &value), wanted, "{value}");
+    }
 }

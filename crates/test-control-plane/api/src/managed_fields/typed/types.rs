@@ -3,9 +3,7 @@
 use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type, Version};
 use serde_json::Value;
 
-use crate::custom::{
-    AdditionalProperties, ListType as CustomListType, Schema as CustomSchema, SchemaType,
-};
+use crate::custom::{AdditionalProperties, ListType as Identity, Schema, SchemaType};
 use crate::kinds::{Kind, type_in};
 
 /// The type of a value.
@@ -19,11 +17,8 @@ pub(crate) enum TypeRef<'a> {
     Map { element: schema::Kind, atomic: bool },
     /// A list.
     List(&'static Field),
-    /// A part of a custom resource; `has_meta` if it is a whole object.
-    Custom {
-        schema: &'a CustomSchema,
-        has_meta: bool,
-    },
+    /// A part of a custom resource.
+    Custom(CustomType<'a>),
     /// An atomic list of strings.
     Texts,
     /// Any value; atomic.
@@ -58,8 +53,8 @@ pub(super) enum Form<'a> {
 pub(super) struct MapType<'a> {
     /// The members that the schema names.
     pub(super) of: Option<&'static Type>,
-    /// The schema that names members of a custom resource, and true for a whole object.
-    pub(super) custom: Option<(&'a CustomSchema, bool)>,
+    /// The type that names members of a custom resource.
+    pub(super) custom: Option<CustomType<'a>>,
     /// The type of all other members; `None` if others are not allowed.
     pub(super) element: Option<TypeRef<'a>>,
     /// True if the map is atomic.
@@ -97,10 +92,7 @@ impl<'a> TypeRef<'a> {
     /// Returns the type of a kind's objects in a version.
     pub(crate) fn in_version(kind: &'a Kind, version: Version) -> Self {
         if let Some(custom) = &kind.custom {
-            return Self::Custom {
-                schema: &custom.schema,
-                has_meta: true,
-            };
+            return Self::Custom(CustomType::of_resource(&custom.schema));
         }
         type_in(kind, version).map_or(Self::Deduced, |of| Self::Object { of, atomic: false })
     }
@@ -139,7 +131,7 @@ impl<'a> TypeRef<'a> {
     pub(super) fn form(self, value: Option<&Value>) -> Form<'a> {
         match self {
             Self::Scalar(scalar) => Form::Scalar(scalar),
-            Self::Custom { schema, has_meta } => form_of_schema(schema, has_meta, value),
+            Self::Custom(custom) => custom.form(value),
             Self::Object { of, atomic } => Form::Map(MapType {
                 of: Some(of),
                 custom: None,
@@ -185,7 +177,7 @@ impl<'a> TypeRef<'a> {
     /// Returns true if values may have any form.
     pub(super) fn is_open(self) -> bool {
         match self {
-            Self::Custom { schema, .. } => is_open_schema(schema),
+            Self::Custom(custom) => custom.is_open(),
             other => matches!(other, Self::Untyped | Self::Deduced),
         }
     }
@@ -194,8 +186,8 @@ impl<'a> TypeRef<'a> {
 impl<'a> MapType<'a> {
     /// Returns the type of a member that the schema names.
     pub(super) fn field(self, name: &str) -> Option<TypeRef<'a>> {
-        if let Some((schema, has_meta)) = self.custom {
-            return field_of_schema(schema, has_meta, name);
+        if let Some(custom) = self.custom {
+            return custom.field(name);
         }
         self.of?.field(name).map(TypeRef::of_field)
     }
@@ -221,84 +213,116 @@ impl ListType<'_> {
     }
 }
 
-/// Returns the form of a value of the schema.
-///
-/// Upstream: `ToStructuralOpenAPIV2`, and the conversion to a schema of structured-merge-diff.
-fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&Value>) -> Form<'a> {
-    match schema.of {
-        Some(SchemaType::String) => Form::Scalar(match &*schema.checks.format {
-            "" | "byte" => Scalar::String,
-            _ => Scalar::Untyped,
-        }),
-        Some(SchemaType::Integer | SchemaType::Number) => Form::Scalar(Scalar::Numeric),
-        Some(SchemaType::Boolean) => Form::Scalar(Scalar::Boolean),
-        Some(SchemaType::Array) => Form::List(ListType {
-            relation: match schema.list_type {
-                CustomListType::Atomic => Relation::Atomic,
-                CustomListType::Set => Relation::Set,
-                CustomListType::Map => Relation::Named(&schema.list_keys),
-            },
-            element: schema.items.as_deref().map_or(TypeRef::Deduced, of_schema),
-        }),
-        Some(SchemaType::Object) => Form::Map(MapType {
-            of: None,
-            custom: Some((schema, has_meta || schema.embedded)),
-            element: match &schema.additional {
-                AdditionalProperties::Of(inner) => Some(of_schema(inner)),
-                AdditionalProperties::Any => Some(TypeRef::Deduced),
-                _ if schema.preserve => Some(TypeRef::Deduced),
-                AdditionalProperties::None if is_bare(schema, has_meta) => Some(TypeRef::Deduced),
-                AdditionalProperties::Forbidden | AdditionalProperties::None => None,
-            },
-            atomic: schema.atomic_map,
-        }),
-        None => TypeRef::Deduced.form(value),
-    }
-}
-
-/// Returns true for the schema of an object that names no members.
-///
-/// Upstream: `parseObject` of `schemaconv`
-fn is_bare(schema: &CustomSchema, has_meta: bool) -> bool {
-    schema.properties.is_empty() && !has_meta && !schema.embedded
-}
-
-/// Returns true if values of the schema may have any form, as those of integers or strings, whose
-/// validation follows.
-fn is_open_schema(schema: &CustomSchema) -> bool {
-    schema.of.is_none()
-}
-
-/// Returns the type of a member that the schema names. Whole objects have metadata.
-fn field_of_schema<'a>(
-    schema: &'a CustomSchema,
-    has_meta: bool,
-    name: &str,
-) -> Option<TypeRef<'a>> {
-    match name {
-        "apiVersion" | "kind" if has_meta => Some(TypeRef::Scalar(Scalar::String)),
-        "metadata" if has_meta => {
-            let of = schema::find_type("ObjectMeta")?;
-            Some(TypeRef::Object { of, atomic: false })
-        }
-        _ => schema.properties.get(name).map(of_schema),
-    }
-}
-
 /// Returns the default of a key that a list element lacks.
 pub(super) fn key_default(element: TypeRef<'_>, key: &str) -> Option<Value> {
     match element {
-        TypeRef::Custom { schema, .. } => schema.properties.get(key)?.default.clone(),
+        TypeRef::Custom(custom) => custom.schema.properties.get(key)?.default.clone(),
         _ => None,
     }
 }
 
-fn of_schema(schema: &CustomSchema) -> TypeRef<'_> {
-    if is_open_schema(schema) {
-        return TypeRef::Deduced;
+/// The type of a custom resource or of a part of it.
+///
+/// Upstream: `BuildOpenAPIV3` of `k8s.io/apiextensions-apiserver` and `ToSchemaFromOpenAPI` of
+/// `k8s.io/kube-openapi`
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CustomType<'a> {
+    pub(super) schema: &'a Schema,
+    /// True for a whole object, which has a kind and metadata.
+    has_meta: bool,
+    /// True if members outside the schema have types deduced from their values, as the schema or one
+    /// around it preserves them.
+    preserves: bool,
+}
+
+impl<'a> CustomType<'a> {
+    /// Returns the type of a resource with this schema.
+    pub(super) fn of_resource(schema: &'a Schema) -> Self {
+        Self {
+            schema,
+            has_meta: true,
+            preserves: schema.preserve,
+        }
     }
-    TypeRef::Custom {
-        schema,
-        has_meta: schema.embedded,
+
+    /// Returns the type of a part, which inherits that members outside the schema are preserved.
+    fn part(self, schema: &'a Schema) -> TypeRef<'a> {
+        TypeRef::Custom(Self {
+            schema,
+            has_meta: schema.embedded,
+            preserves: self.preserves || schema.preserve,
+        })
+    }
+
+    /// Returns true if values may have any form, as those of integers or strings, whose validation
+    /// follows.
+    pub(super) fn is_open(self) -> bool {
+        self.schema.of.is_none()
+    }
+
+    /// Returns the expected form of a value, or its actual form if the type allows any.
+    pub(super) fn form(self, value: Option<&Value>) -> Form<'a> {
+        match self.schema.of {
+            Some(SchemaType::String) => Form::Scalar(match &*self.schema.checks.format {
+                "" | "byte" => Scalar::String,
+                _ => Scalar::Untyped,
+            }),
+            Some(SchemaType::Integer | SchemaType::Number) => Form::Scalar(Scalar::Numeric),
+            Some(SchemaType::Boolean) => Form::Scalar(Scalar::Boolean),
+            Some(SchemaType::Array) => Form::List(self.list()),
+            Some(SchemaType::Object) => Form::Map(self.map()),
+            None => match value {
+                Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                    Form::Scalar(Scalar::Untyped)
+                }
+                Some(Value::Array(_)) => Form::List(self.list()),
+                None | Some(Value::Null | Value::Object(_)) => Form::Map(self.map()),
+            },
+        }
+    }
+
+    fn list(self) -> ListType<'a> {
+        let items = self.schema.items.as_deref();
+        ListType {
+            relation: match self.schema.list_type {
+                Identity::Atomic => Relation::Atomic,
+                Identity::Set => Relation::Set,
+                Identity::Map => Relation::Named(&self.schema.list_keys),
+            },
+            element: items.map_or(TypeRef::Untyped, |items| self.part(items)),
+        }
+    }
+
+    fn map(self) -> MapType<'a> {
+        // A schema without members is one of any members.
+        let is_bare = self.schema.properties.is_empty() && !self.has_meta;
+        MapType {
+            of: None,
+            custom: Some(self),
+            element: match &self.schema.additional {
+                AdditionalProperties::Of(inner) => Some(self.part(inner)),
+                AdditionalProperties::Any => Some(TypeRef::Deduced),
+                AdditionalProperties::Forbidden => None,
+                AdditionalProperties::None => {
+                    (self.preserves || is_bare).then_some(TypeRef::Deduced)
+                }
+            },
+            atomic: self.schema.atomic_map,
+        }
+    }
+
+    /// Returns the type of a member that the schema names. Whole objects have metadata.
+    pub(super) fn field(self, name: &str) -> Option<TypeRef<'a>> {
+        match name {
+            "apiVersion" | "kind" if self.has_meta => Some(TypeRef::Scalar(Scalar::String)),
+            "metadata" if self.has_meta => {
+                let of = schema::find_type("ObjectMeta")?;
+                Some(TypeRef::Object { of, atomic: false })
+            }
+            _ => {
+                let schema = self.schema.properties.get(name)?;
+                Some(self.part(schema))
+            }
+        }
     }
 }

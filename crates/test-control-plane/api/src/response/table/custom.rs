@@ -3,11 +3,12 @@
 //! Upstream: `tableconvertor.go` of `k8s.io/apiextensions-apiserver`.
 
 use jiff::Timestamp;
-use kube_apimachinery::time;
-use serde_json::{Value, json};
+use kube_apimachinery::{json, schema};
+use serde_json::{Number, Value, json};
 
 use super::age::age;
 use crate::custom::{Column, CustomResource};
+use crate::go;
 
 /// The description of the first column: that of the name in the metadata's type.
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, \
@@ -35,129 +36,60 @@ pub(super) fn definitions(resource: &CustomResource) -> Vec<Value> {
 }
 
 /// Returns the cells of an object.
+///
+/// Upstream: `ConvertToTable`
 pub(super) fn cells(resource: &CustomResource, object: &Value, now: Timestamp) -> Vec<Value> {
     let name = object.pointer("/metadata/name").cloned();
     let cells = resource.columns.iter().map(|column| {
-        let found = first(object, &column.path);
-        found.map_or(Value::Null, |found| cell(&column.of, found, now))
+        let found = column.path.first(object);
+        found.map_or(Value::Null, |found| cell(&column.of, &found, now))
     });
     std::iter::once(name.unwrap_or_default())
         .chain(cells)
         .collect()
 }
 
-/// Upstream: `cellForJSONValue`
+/// Upstream: `PrintResults` for texts, otherwise `cellForJSONValue`
 fn cell(of: &str, value: &Value, now: Timestamp) -> Value {
     match (of, value) {
-        (_, Value::Null) => Value::Null,
-        ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => json!(whole),
-            (None, Some(number)) => {
-                let whole: Result<i64, _> = format!("{:.0}", number.trunc()).parse();
-                whole.map_or(Value::Null, |whole| json!(whole))
-            }
-            (None, None) => Value::Null,
-        },
-        ("number", Value::Number(_))
-        | ("boolean", Value::Bool(_))
-        | ("string", Value::String(_)) => value.clone(),
-        ("string", other) => json!(other.to_string()),
-        ("date", Value::String(text)) => json!(match time::parse(text) {
-            Ok(_) => age(text, now),
-            Err(_) => "<invalid>".to_owned(),
+        ("string", value) => json!(match value {
+            Value::Null => "<no value>".to_owned(),
+            Value::Array(_) | Value::Object(_) => json::to_go_string(value),
+            scalar => go::fmt::value(scalar),
         }),
+        ("integer", Value::Number(number)) => json!(whole(number)),
+        ("number", Value::Number(number)) => double(number),
+        ("boolean", Value::Bool(_)) => value.clone(),
+        ("date", Value::String(text)) => json!(date(text, now)),
         _ => Value::Null,
     }
 }
 
-/// Returns the first value that a JSON path leads to. Filters match nothing but equal texts.
-fn first<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    let mut found = vec![object];
-    let mut rest = path;
-    while !rest.is_empty() {
-        let (step, after) = next_step(rest)?;
-        found = found
-            .into_iter()
-            .flat_map(|value| step.apply(value))
-            .collect();
-        rest = after;
-    }
-    found.into_iter().next()
+/// Returns a number without its fraction. Those that are too large become the least one, as on
+/// x86-64.
+fn whole(number: &Number) -> i64 {
+    let whole = number.as_f64().unwrap_or_default().trunc();
+    let parsed = || format!("{whole:.0}").parse().unwrap_or(i64::MIN);
+    number.as_i64().unwrap_or_else(parsed)
 }
 
-/// A step of a JSON path.
-enum Step<'p> {
-    Member(String),
-    Index(&'p str),
-    Filter { member: &'p str, wanted: &'p str },
+/// Returns a number as Go writes one with a fraction, which has fewer digits than a large whole one.
+fn double(number: &Number) -> Value {
+    let text = json::to_go_string(&json!(number.as_f64()));
+    serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// Splits the first step off a path.
-fn next_step(path: &str) -> Option<(Step<'_>, &str)> {
-    if let Some(inner) = path.strip_prefix('[') {
-        if let Some(quoted) = inner.strip_prefix('\'') {
-            let (name, rest) = quoted.split_once("']")?;
-            return Some((Step::Member(name.replace('\\', "")), rest));
-        }
-        let (inside, rest) = inner.split_once(']')?;
-        if let Some(filter) = inside.strip_prefix("?(@.") {
-            let (member, wanted) = filter.strip_suffix(')')?.split_once("==")?;
-            let wanted = wanted.trim().trim_matches(['"', '\'']);
-            let member = member.trim();
-            return Some((Step::Filter { member, wanted }, rest));
-        }
-        return Some((Step::Index(inside), rest));
+/// Returns the age at a time as the API prints it.
+///
+/// Upstream: `UnmarshalQueryParameter` of `Time` and `ConvertToHumanReadableDateType`
+fn date(text: &str, now: Timestamp) -> String {
+    if matches!(text, "" | "null") {
+        return "<unknown>".to_owned();
     }
-    let named = path.strip_prefix('.').unwrap_or(path);
-    let mut name = String::new();
-    let mut chars = named.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '.' | '[' => return Some((Step::Member(name), &named[at..])),
-            '\\' => name.extend(chars.next().map(|(_, c)| c)),
-            other => name.push(other),
-        }
-    }
-    Some((Step::Member(name), ""))
-}
-
-impl Step<'_> {
-    fn apply<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        match self {
-            Self::Member(name) if name == "*" => members(value),
-            Self::Member(name) => value.get(name).into_iter().collect(),
-            Self::Index("*") => members(value),
-            Self::Index(index) => {
-                let index: Option<i64> = index.parse().ok();
-                let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
-                let index = index.map(|index| if index < 0 { index + length } else { index });
-                let index = index.and_then(|index| usize::try_from(index).ok());
-                index
-                    .and_then(|index| items.get(index))
-                    .into_iter()
-                    .collect()
-            }
-            Self::Filter { member, wanted } => items
-                .iter()
-                .filter(|item| match item.get(member) {
-                    Some(Value::String(text)) => text == wanted,
-                    Some(other) => {
-                        let shown = other.to_string();
-                        shown == *wanted
-                    }
-                    None => false,
-                })
-                .collect(),
-        }
-    }
-}
-
-fn members(value: &Value) -> Vec<&Value> {
-    match value {
-        Value::Array(items) => items.iter().collect(),
-        Value::Object(members) => members.values().collect(),
-        _ => Vec::new(),
+    match schema::canonical_time(text) {
+        Ok(Some(time)) => age(&time, now),
+        Ok(None) => "<unknown>".to_owned(),
+        Err(_) => "<invalid>".to_owned(),
     }
 }
 
@@ -166,25 +98,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_to_their_first_value() {
-        let object = json!({
-            "spec": {"a.b": 1, "l": [{"t": "x", "v": 1}, {"t": "y", "v": 2}], "f": 2.7},
-        });
-        for (path, wanted) in [
-            (".spec.l[0].v", json!(1)),
-            (".spec.l[-1].v", json!(2)),
-            (".spec.l[*].v", json!(1)),
-            (".spec.l[?(@.t==\"y\")].v", json!(2)),
-            (".spec['a.b']", json!(1)),
-            (".spec.a\\.b", json!(1)),
+    fn cells_have_the_type_of_their_column() {
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let deep = json!({"b": ["<&>", 1.5], "a": null});
+        for (of, value, wanted) in [
+            ("integer", json!(2.7), json!(2)),
+            ("integer", json!(1e30), json!(i64::MIN)),
+            ("integer", json!("3"), Value::Null),
+            ("number", json!(2.5), json!(2.5)),
+            ("number", json!(3), json!(3)),
+            (
+                "number",
+                json!(9_007_199_254_740_993_i64),
+                json!(9_007_199_254_740_992_i64),
+            ),
+            ("boolean", json!("x"), Value::Null),
+            ("boolean", json!(true), json!(true)),
+            ("string", json!("x<y"), json!("x<y")),
+            ("string", json!(1), json!("1")),
+            ("string", json!(12_345_678.5), json!("1.23456785e+07")),
+            ("string", json!(false), json!("false")),
+            ("string", json!(null), json!("<no value>")),
+            (
+                "string",
+                deep,
+                json!(r#"{"a":null,"b":["\u003c\u0026\u003e",1.5]}"#),
+            ),
+            ("date", json!(""), json!("<unknown>")),
+            ("date", json!("null"), json!("<unknown>")),
+            ("date", json!("0001-01-01T00:00:00Z"), json!("<unknown>")),
+            ("date", json!("2026-03-01T11:59:50Z"), json!("10s")),
+            ("date", json!("2026-03-01T13:00:00Z"), json!("<invalid>")),
+            ("date", json!("2026-03-01"), json!("<invalid>")),
+            ("date", json!("soon"), json!("<invalid>")),
+            ("date", json!(5), Value::Null),
+            ("date", json!(null), Value::Null),
         ] {
-            assert_eq!(first(&object, path), Some(&wanted), "{path}");
+            assert_eq!(cell(of, &value, now), wanted, "{of} {value}");
         }
-        assert_eq!(first(&object, ".spec.none.deep"), None);
-        let now = Timestamp::UNIX_EPOCH;
-        assert_eq!(cell("integer", &object["spec"]["f"], now), json!(2));
-        assert_eq!(cell("boolean", &json!("x"), now), Value::Null);
-        assert_eq!(cell("string", &json!([1]), now), json!("[1]"));
-        assert_eq!(cell("date", &json!("soon"), now), json!("<invalid>"));
     }
 }

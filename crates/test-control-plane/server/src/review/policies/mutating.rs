@@ -86,6 +86,7 @@ pub(in crate::review) fn mutate(mutation: &mut Mutation<'_>) -> ApiResult<()> {
     }
     mutation.objects.object = run.objects.object;
     mutation.is_changed |= is_changed;
+    mutation.is_decoded |= is_changed;
     Ok(())
 }
 
@@ -109,7 +110,7 @@ fn denied(
     error
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// Returns the policies that apply, with their bindings and parameters.
     fn invocations(&mut self, policies: &[BoundPolicy<MutatingPolicy>]) -> Vec<Invocation> {
         let mut found = Vec::new();
@@ -165,7 +166,11 @@ impl Run<'_> {
                 continue;
             };
             is_changed |= changed;
-            if self.objects.object != before {
+            if let (Some(before), Some(after)) = (before, &self.objects.object)
+                && !self
+                    .form(invocation)
+                    .is_same(&self.access.reads, after, &before)
+            {
                 calls.changed();
             }
             if invocation.policy.is_reinvoked {
@@ -204,7 +209,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let mut is_changed = false;
-        let form = Form::matched(&self.access.reads, self.request, &invocation.matched);
+        let form = self.form(invocation);
         for index in 0..policy.changes() {
             let Some(before) = &self.objects.object else {
                 break;
@@ -227,6 +232,11 @@ impl Run<'_> {
             }
         }
         Ok(Some(is_changed))
+    }
+
+    /// Returns the form of the objects that an invocation reads and changes.
+    fn form(&self, invocation: &Invocation) -> Form<'a> {
+        Form::matched(&self.access.reads, self.request, &invocation.matched)
     }
 
     fn inputs(&self, invocation: &Invocation) -> ApiResult<Rc<Inputs>> {

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kube_apimachinery::json::to_go_string;
 use kube_test_control_plane_api::admission::FailurePolicy;
 use kube_test_control_plane_api::admission::policies::{Decision, ValidatingPolicy, Verdict};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::question::{Question, is_excluded, shown_name};
 use crate::admission::policy_index::{Binding, BoundPolicy};
@@ -215,14 +216,17 @@ impl Review<'_> {
         binding: &Binding,
         decision: &Decision,
     ) {
-        let failure = json!([{
-            "message": decision.message,
-            "policy": bound.policy.name,
-            "binding": binding.name,
-            "expressionIndex": decision.index,
-            "validationActions": binding.actions,
-        }]);
+        let shown = |value: Value| to_go_string(&value);
+        let failure = format!(
+            "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{},\
+             \"validationActions\":{}}}]",
+            shown(json!(decision.message)),
+            shown(json!(bound.policy.name)),
+            shown(json!(binding.name)),
+            decision.index,
+            shown(json!(binding.actions)),
+        );
         let key = "validation.policy.admission.k8s.io/validation_failure";
-        self.remarks.annotate(key.to_owned(), failure.to_string());
+        self.remarks.annotate(key.to_owned(), failure);
     }
 }

@@ -128,12 +128,14 @@ async fn change(
     };
     let patched = patch.apply(before).map_err(Failure::Request)?;
     let reads = &mutation.access.reads;
-    let after = found
-        .form
-        .decoded(reads, patched)
-        .map_err(Failure::Request)?;
+    let after = found.form.read(reads, patched).map_err(Failure::Request)?;
     place.note_patch(&patch.value);
-    let is_changed = after != *before;
+    // A removed default counts as a change, although it is set again. Upstream's types hold new times
+    // with fractions, which the first patch of an object loses.
+    let is_changed = !found.form.is_same(reads, &after, before)
+        || !found.form.is_custom() && mutation.has_new_times();
+    mutation.is_decoded = true;
+    let after = found.form.with_defaults(reads, after);
     let received = found.form.received(reads, after).await;
     mutation.objects.object = Some(received.map_err(Failure::Request)?);
     Ok(is_changed)

@@ -2,12 +2,10 @@
 //!
 //! Upstream: `validateCustomResourceConversion`
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::texts::one_of;
-use crate::custom::{Definition, texts};
+use crate::custom::{Definition, fault_of_bundle, texts};
 use crate::members::text;
 use crate::settings::ServerGates;
 use crate::status::FieldError;
@@ -51,11 +49,9 @@ pub(super) fn check(
         webhooks::client(&Place::root(&context, client, None, CLIENT), errors);
         let bundle = |client| text(client, "caBundle");
         let before = old.map(|old| bundle(&old.0["spec"]["conversion"]["webhook"]["clientConfig"]));
-        let needs_valid =
-            old.is_some_and(Definition::is_established) && before.is_none_or(has_certificates);
-        if needs_valid && !has_certificates(bundle(client)) {
-            let detail = "unable to load root certificates: data does not contain any valid RSA or \
-                          ECDSA certificates";
+        let needs_valid = old.is_some_and(Definition::is_established)
+            && before.is_none_or(|before| fault_of_bundle(before).is_none());
+        if let Some(detail) = fault_of_bundle(bundle(client)).filter(|_| needs_valid) {
             let field = format!("{CLIENT}.caBundle");
             errors.push(FieldError::invalid(field, &json!(bundle(client)), detail));
         }
@@ -64,15 +60,6 @@ pub(super) fn check(
         errors.push(FieldError::required(CLIENT, detail));
     }
     review_versions(&reviews, errors);
-}
-
-/// Reports whether a bundle is empty or holds certificates.
-///
-/// Upstream: `ValidateCABundle`
-fn has_certificates(bundle: &str) -> bool {
-    let pem = STANDARD.decode(bundle).unwrap_or_default();
-    let begin = b"-----BEGIN CERTIFICATE-----";
-    bundle.is_empty() || pem.windows(begin.len()).any(|window| window == begin)
 }
 
 /// Upstream: `validateConversionReviewVersions`

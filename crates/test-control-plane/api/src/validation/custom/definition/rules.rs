@@ -166,6 +166,8 @@ fn check_rule(rule: &Rule, shape: &Shape, at: &str, place: &Place<'_>, report: &
             if checked.kind != Kind::Bool {
                 return Err("cel expression must evaluate to a bool".to_owned());
             }
+            let instantiated = program.instantiate();
+            instantiated.map_err(|text| format!("program instantiation failed: {text}"))?;
             Ok((program, checked))
         });
     let field = format!("{at}.rule");
@@ -209,12 +211,16 @@ fn check_message(rule: &Rule, shape: &Shape, field: &str, report: &mut Report) {
     }
     let is_optional = rule.optional_old == Some(true);
     let checked = Program::parse(&rule.message_expression)
-        .and_then(|program| program.check(shape, is_optional))
+        .and_then(|program| Ok((program.check(shape, is_optional)?, program)))
         .map_err(|text| format!("messageExpression compilation failed: {text}"))
-        .and_then(|checked| {
-            let is_text = checked.kind == Kind::Text;
-            let detail = "messageExpression must evaluate to a string";
-            is_text.then_some(checked).ok_or_else(|| detail.to_owned())
+        .and_then(|(checked, program)| {
+            if checked.kind != Kind::Text {
+                return Err("messageExpression must evaluate to a string".to_owned());
+            }
+            let instantiated = program.instantiate();
+            let failed = "messageExpression instantiation failed";
+            instantiated.map_err(|text| format!("{failed}: {text}"))?;
+            Ok(checked)
         });
     match checked {
         Ok(checked) => report.note(&checked, 1, "messageExpression", field),

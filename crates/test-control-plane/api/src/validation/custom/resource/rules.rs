@@ -292,13 +292,14 @@ impl RuleCheck<'_> {
         }
         let steps = field_path(&rule.field_path, self.schema, true);
         let steps = steps.map(|(steps, _)| steps).unwrap_or_default();
-        let path = steps
+        // Upstream adds the path as if it were one member.
+        let own = steps
             .iter()
-            .fold(node.path.to_owned(), |path, step| step.after(&path));
-        let path = if path.is_empty() {
+            .fold(String::new(), |path, step| step.after(&path));
+        let path = if own.is_empty() {
             self.at().to_owned()
         } else {
-            path
+            join(node.path, &own)
         };
         Some(error_of(rule, path, node.value, &detail))
     }
