@@ -270,7 +270,7 @@ async fn messages_read_the_old_value_itself() {
     plane.stop().await;
 }
 
-/// Upstream joins the path to that of the object as if it were the name of one member.
+/// Upstream joins the path to that of the object as if it were the name of one field.
 #[cfg(feature = "cel")]
 #[tokio::test(start_paused = true)]
 async fn paths_of_rules_are_single_members() {

@@ -113,7 +113,7 @@ fn member<'a>(value: Found<'a>, name: &str) -> Option<Found<'a>> {
     }
 }
 
-/// Returns the members of an object, the elements of a list, or the bytes of a text.
+/// Returns the fields of an object, the elements of a list, or the bytes of a text.
 fn inner(value: Found<'_>) -> Vec<Found<'_>> {
     match value {
         Cow::Borrowed(Value::Object(members)) => members.values().map(Cow::Borrowed).collect(),

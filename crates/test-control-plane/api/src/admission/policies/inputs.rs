@@ -35,7 +35,7 @@ pub struct Inputs {
     /// The request as conditions read it, if that differs: its resource is the sent one.
     sent_request: Option<values::Value>,
     namespace: values::Value,
-    /// The namespace with the members that only annotations read.
+    /// The namespace with the fields that only annotations read.
     whole_namespace: Value,
     authorizer: values::Value,
     request_resource: values::Value,

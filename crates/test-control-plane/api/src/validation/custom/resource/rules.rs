@@ -292,7 +292,7 @@ impl RuleCheck<'_> {
         }
         let steps = field_path(&rule.field_path, self.schema, true);
         let steps = steps.map(|(steps, _)| steps).unwrap_or_default();
-        // Upstream adds the path as if it were one member.
+        // Upstream adds the path as if it were one field.
         let own = steps
             .iter()
             .fold(String::new(), |path, step| step.after(&path));
