@@ -92,7 +92,7 @@ pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> 
             .into(),
         BodyFormat::Protobuf => {
             let mut draft = protobuf::object(kind, body)?;
-            check_type(kind, &mut draft)?;
+            check_type_of_body(kind, &mut draft, body)?;
             return Ok(draft);
         }
     };
@@ -124,8 +124,15 @@ pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> 
             parsed.map_err(|why| refused(&why))?
         }
     };
-    check_type(kind, &mut draft)?;
+    check_type_of_body(kind, &mut draft, body)?;
     Ok(draft)
+}
+
+fn check_type_of_body(kind: &Kind, draft: &mut Draft, body: &[u8]) -> ApiResult<()> {
+    if kind.custom.is_some() {
+        return custom::check_type(kind, draft, body);
+    }
+    check_type(kind, draft)
 }
 
 /// Decodes any value, such as options; an empty body is null.
@@ -162,15 +169,12 @@ fn scheme(group: &str) -> &'static str {
     }
 }
 
-/// Checks kind and apiVersion of a body and fills in missing ones.
+/// Checks kind and apiVersion in a body of a built-in kind and fills in missing ones.
 ///
 /// # Errors
 ///
 /// 400 if the body has another kind.
 pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-    if kind.custom.is_some() {
-        return custom::check_type(kind, draft);
-    }
     let api_version = kind.api_version();
     let text = |member: &str, default: &str| -> String {
         let value = draft.value.get(member).and_then(Value::as_str);

@@ -9,6 +9,11 @@ use std::slice::Iter;
 
 use serde_json::{Map, Value, json};
 
+/// Returns the group of an `apiVersion`.
+pub(crate) fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
 /// Returns the value at a JSON pointer without escapes, without copying text.
 pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     let mut steps = pointer.split('/').skip(1);

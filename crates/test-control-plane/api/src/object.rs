@@ -97,7 +97,8 @@ impl Draft {
         value
     }
 
-    /// Encodes the object for clients: kind and apiVersion first.
+    /// Encodes the object for clients: with kind, apiVersion and Go's order of fields, or, without a
+    /// Go type, as for custom resources, in the order of the names.
     pub fn encode(&self) -> Vec<u8> {
         self.encoded().text
     }
@@ -106,31 +107,27 @@ impl Draft {
         let empty = Map::new();
         let map = self.value.as_object().unwrap_or(&empty);
         let of = type_in(map);
-        let mut encoder = Encoder {
-            text: Vec::with_capacity(ENCODED_SIZE),
-            has_held: false,
-            after_type_meta: 0,
-        };
-        let null = Value::Null;
-        encoder.text.push(b'{');
-        encoder.type_meta("kind", map.get("kind").unwrap_or(&null));
-        encoder.text.push(b',');
-        encoder.type_meta("apiVersion", map.get("apiVersion").unwrap_or(&null));
-        encoder.after_type_meta = encoder.text.len() + ",".len();
         let data = self.data.as_deref();
+        let null = Value::Null;
         let mut members: Vec<(&str, &Value)> = map
             .iter()
             .map(|(name, value)| (name.as_str(), value))
-            .filter(|(name, _)| !matches!(*name, "kind" | "apiVersion"))
             .chain(data.map(|_| ("data", &null)))
             .collect();
-        let declared = |name: &str| {
-            let mut fields = of.into_iter().flat_map(|found| &found.fields);
-            fields.position(|field| field.name == name)
+        match of {
+            Some(of) => members.sort_by_cached_key(|(name, _)| encode::place(of, name)),
+            None => members.sort_by_key(|(name, _)| *name),
+        }
+        let mut encoder = Encoder {
+            text: Vec::with_capacity(ENCODED_SIZE),
+            has_held: false,
+            after_type_meta: "{".len(),
         };
-        members.sort_by_cached_key(|(name, _)| declared(name).unwrap_or(usize::MAX));
-        for (name, value) in members {
-            encoder.text.push(b',');
+        encoder.text.push(b'{');
+        for (index, (name, value)) in members.into_iter().enumerate() {
+            if index > 0 {
+                encoder.text.push(b',');
+            }
             match data {
                 Some(data) if name == "data" => {
                     encoder.name(name);
@@ -139,6 +136,9 @@ impl Draft {
                     encoder.text.extend_from_slice(&compact(&raw));
                 }
                 _ => encoder.root_member(of, name, value),
+            }
+            if of.is_some() && name == "apiVersion" {
+                encoder.after_type_meta = encoder.text.len() + ",".len();
             }
         }
         encoder.text.push(b'}');
@@ -345,7 +345,8 @@ impl Object {
         &self.text
     }
 
-    /// Returns the JSON text of a list item: without the opening brace, kind and apiVersion.
+    /// Returns the JSON text of a list item: without the opening brace, and without the kind and
+    /// apiVersion of a Go type.
     pub fn item_text(&self) -> Bytes {
         self.text.slice(self.after_type_meta.min(self.text.len())..)
     }

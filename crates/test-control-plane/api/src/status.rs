@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, stored};
+use crate::members::{group_of, text_at};
 
 mod field_error;
 mod text;
@@ -197,11 +198,14 @@ impl ApiError {
         Self::invalid_kind(&kind.kind, &kind.group, name, errors)
     }
 
-    /// 422 for an object, whose own kind the message names if it is another one.
+    /// 422 for an object. The message names the kind and group in a custom resource, which a patch may
+    /// have changed.
     pub fn invalid_object(kind: &Kind, object: &Value, name: &str, errors: &[FieldError]) -> Self {
-        let own = object.get("kind").and_then(Value::as_str);
-        let own = own.filter(|_| kind.custom.is_some()).unwrap_or(&kind.kind);
-        Self::invalid_kind(own, &kind.group, name, errors)
+        if kind.custom.is_none() {
+            return Self::invalid(kind, name, errors);
+        }
+        let group = group_of(text_at(object, "/apiVersion"));
+        Self::invalid_kind(text_at(object, "/kind"), group, name, errors)
     }
 
     /// 422 for a kind that isn't a resource, such as `DeleteOptions`.

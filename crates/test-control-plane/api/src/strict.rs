@@ -54,7 +54,11 @@ impl MemberCheck<'_> {
         let mut found: Vec<String> = in_yaml.into_iter().chain(found).collect();
         if let Some(custom) = &kind.custom {
             let value = serde_json::from_slice(text).unwrap_or_default();
-            found.extend(unknown(&custom.unknown_fields(&kind.api_version(), &value)));
+            found.extend(unknown(&custom.unknown_fields(
+                &kind.api_version(),
+                &kind.kind,
+                &value,
+            )));
         }
         if validation != FieldValidation::Strict || found.is_empty() {
             return Ok(found
@@ -112,7 +116,11 @@ impl MemberCheck<'_> {
             found.extend(printed(&brought, ""));
             if let Some(custom) = &kind.custom {
                 let new = new.draft.to_value();
-                found.extend(unknown(&custom.unknown_fields(&kind.api_version(), &new)));
+                found.extend(unknown(&custom.unknown_fields(
+                    &kind.api_version(),
+                    &kind.kind,
+                    &new,
+                )));
             }
         }
         if !is_strict || found.is_empty() {

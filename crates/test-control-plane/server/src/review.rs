@@ -10,6 +10,7 @@
 mod form;
 mod input;
 mod mutation;
+mod pod_security;
 #[cfg(feature = "cel")]
 mod policies;
 #[cfg(not(feature = "cel"))]
@@ -188,6 +189,7 @@ pub(crate) async fn review_write(
     (old, new): (Option<&Draft>, &Draft),
     options: &WriteOptions,
 ) -> ApiResult<()> {
+    pod_security::annotate(&access.reads, request);
     // A post to a subresource was reviewed with its body.
     if !is_reviewed(access, request, Phase::Validating) || request.is_posted() && old.is_some() {
         return Ok(());

@@ -127,7 +127,7 @@ fn below(
         // Unknown paths below a served group have a separate error.
         return Err(ApiError::no_such_resource());
     }
-    if !serves(custom.rows(), group, version) {
+    if !serves(custom.rows(), group, version) && path.plural.is_empty() {
         return Ok(Route::Unknown);
     }
     if path.plural.is_empty() && !path.has_gap {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::stream;
 use kube_test_control_plane_api::kinds::zero;
 use kube_test_control_plane_api::list_options::{ListOptions, parse_version_field};
+use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::response::represent::Representation;
 use kube_test_control_plane_api::response::table;
@@ -237,7 +238,11 @@ impl Follow {
         if initial_end {
             object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
-        self.push(chunk, "BOOKMARK", Ok(object.to_string().into()));
+        let draft = Draft {
+            value: object,
+            data: None,
+        };
+        self.push(chunk, "BOOKMARK", Ok(draft.encode().into()));
     }
 
     /// Returns the next chunk of lines; `None` at the end of the watch.

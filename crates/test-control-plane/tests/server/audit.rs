@@ -53,6 +53,33 @@ async fn audit_log_records_user_and_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn writes_of_pods_have_the_enforced_policy() {
+    let plane = plane().await;
+    let name = "pod-security.kubernetes.io/enforce-policy";
+    let annotated = async |method: Method, path: &str, body: &Value| {
+        let (code, answer) = plane.call(method, path, body).await;
+        assert!(code < 300, "{answer}");
+        let entries = plane.0.server().audit().entries();
+        entries.last().unwrap().annotations.get(name).cloned()
+    };
+    let pods = "/api/v1/namespaces/default/pods";
+    let privileged = Some("privileged:latest".to_owned());
+    assert_eq!(annotated(Method::POST, pods, &pod("p")).await, privileged);
+    let labels = json!({"metadata": {"labels": {"x": "y"}}});
+    let path = format!("{pods}/p");
+    assert_eq!(annotated(Method::PATCH, &path, &labels).await, privileged);
+    let status = json!({"status": {"phase": "Running"}});
+    let part = format!("{path}/status");
+    assert_eq!(annotated(Method::PATCH, &part, &status).await, None);
+    assert_eq!(annotated(Method::POST, MAPS, &map("a")).await, None);
+    // Other policies aren't evaluated.
+    let labels = json!({"metadata": {"labels": {"pod-security.kubernetes.io/warn": "baseline"}}});
+    annotated(Method::PATCH, "/api/v1/namespaces/default", &labels).await;
+    assert_eq!(annotated(Method::POST, pods, &pod("q")).await, None);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn entries_distinguish_writes_changes_and_patches() {
     let plane = plane().await;
     let path = format!("{MAPS}/a");

@@ -194,7 +194,18 @@ async fn definition_with_a_wrong_bundle_is_not_established() {
     plane.create(DEFINITIONS, &converted).await;
     let found = plane.get(DEFINITION).await;
     assert_eq!(reasons(&found), ["NoConflicts", "InvalidCABundle"]);
-    assert_eq!(plane.code(WIDGETS).await, 404);
+    let (code, answer) = plane.call(Method::GET, WIDGETS, &Value::Null).await;
+    assert_eq!(
+        (code, &answer["message"]),
+        (
+            500,
+            &json!("Internal error occurred: error resolving resource")
+        )
+    );
+    for unknown in ["", "/v1/widgets/a", "/v1", "/v2/namespaces/default/widgets"] {
+        let path = format!("/apis/example.com{unknown}");
+        assert_eq!(plane.code(&path).await, 404, "{path}");
+    }
     let none = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
     merge(&plane, DEFINITION, &none).await;
     let found = plane.get(DEFINITION).await;

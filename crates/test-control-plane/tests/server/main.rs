@@ -32,6 +32,7 @@ mod client_go;
 mod collections;
 mod containers;
 mod core_events;
+mod custom_bodies;
 mod custom_resources;
 mod custom_schemas;
 mod custom_subresources;

@@ -168,6 +168,46 @@ async fn constants_of_policies_need_values() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn names_of_made_types_have_no_value() {
+    let plane = plane().await;
+    let path = format!("{ADMISSION}/mutatingadmissionpolicies");
+    for (expression, wanted) in [
+        (
+            "Object",
+            "Invalid value: \"Object\": must evaluate to Object but got type(Object)",
+        ),
+        (
+            "Object.spec",
+            "Invalid value: \"Object.spec\": must evaluate to Object but got type(Object.spec)",
+        ),
+        (
+            "JSONPatch == JSONPatch ? Object{} : Object{}",
+            "Internal error: program instantiation failed: reference to undefined type: JSONPatch",
+        ),
+    ] {
+        let spec = json!({
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"],
+            }]},
+            "reinvocationPolicy": "Never",
+            "mutations": [{
+                "patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression},
+            }],
+        });
+        let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+        let errors = plane.refused(Method::POST, &path, &policy).await;
+        let field = "spec.mutations[0].applyConfiguration.expression";
+        assert_eq!(errors, [format!("{field}: {wanted}")]);
+    }
+    let shadowed = "[1].map(Object, Object).size() == 1 ? Object{} : Object{}";
+    let spec = json!({"reinvocationPolicy": "Never", "mutations": [{
+        "patchType": "ApplyConfiguration", "applyConfiguration": {"expression": shadowed},
+    }]});
+    bind(&plane, "MutatingAdmissionPolicy", "pods", spec, json!({})).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn parameters_are_read_at_each_request() {
     let plane = plane().await;
     let spec = json!({

@@ -135,7 +135,10 @@ impl Checker {
         if let Some((_, of)) = variable {
             return Some(of.clone());
         }
-        overloads::type_named(name).map(|of| Type::Meta(Box::new(of)))
+        let made =
+            || (self.makes_objects && objects::is_type(name)).then(|| Type::Made(name.into()));
+        let of = overloads::type_named(name).or_else(made)?;
+        Some(Type::Meta(Box::new(of)))
     }
 
     fn name(&mut self, id: u64, name: &str) -> Type {

@@ -4,6 +4,7 @@ mod address;
 pub(super) mod format;
 mod lists;
 pub(super) mod meter;
+pub(super) mod open;
 mod optionals;
 pub(super) mod places;
 mod quantity;
@@ -29,6 +30,7 @@ pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
     optionals::add(environment)?;
     places::add(environment)?;
     quantity::add(environment)?;
+    open::add(environment)?;
     readable::add(environment)?;
     regex::add(environment)?;
     semver::add(environment)?;

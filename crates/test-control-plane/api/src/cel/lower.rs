@@ -8,6 +8,7 @@ use cel::common::ast::{
 
 use super::library::format;
 use super::library::meter::{CHARGE, METER};
+use super::library::open::OPEN;
 use super::library::places::{INDEX_OF, LAST_INDEX_OF};
 use super::library::readable::READ;
 use super::library::regex::MATCHES;
@@ -111,6 +112,7 @@ fn charged(cost: u64, part: IdedExpr) -> IdedExpr {
 /// by the number of arguments with the target.
 fn replacement(name: &str, arguments: usize) -> Option<&'static str> {
     match (name, arguments) {
+        ("dyn", 1) => Some(OPEN),
         ("matches", 2) => Some(MATCHES),
         ("indexOf", 3) => Some(INDEX_OF),
         ("lastIndexOf", 3) => Some(LAST_INDEX_OF),

@@ -173,6 +173,8 @@ fn failures_have_the_texts_of_the_reference() {
         ("self.n * 9223372036854775807 == 1", "integer overflow"),
         ("self.list[7] == 1", "index out of bounds: 7"),
         ("self.map['z'] == 1", "no such key: z"),
+        ("dyn(self.name).x == 1", "no such key: x"),
+        ("dyn(self.n).x == 1", "no such key: x"),
         ("self.any > 5", "no such overload"),
         (
             "int(self.name) == 1",

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::texts;
+use super::schema::{flag, texts};
+use super::trust::fault_of_bundle;
 use crate::members::{list_at, object_mut, text, text_at};
 
 /// A custom resource definition.
@@ -26,7 +27,7 @@ impl<'a> Definition<'a> {
     }
 
     /// Returns true if the resources are namespaced.
-    pub(crate) fn is_namespaced(self) -> bool {
+    pub fn is_namespaced(self) -> bool {
         text_at(self.0, "/spec/scope") == "Namespaced"
     }
 
@@ -55,6 +56,23 @@ impl<'a> Definition<'a> {
     /// Returns true if the resource is served.
     pub fn is_established(self) -> bool {
         self.is("Established")
+    }
+
+    /// Returns true if upstream can't resolve the resource of a served version, because it can't read
+    /// the certificates of the conversion webhook.
+    ///
+    /// Upstream: `getOrCreateServingInfoFor`
+    pub fn is_unresolved(self, version: &str) -> bool {
+        let mut versions = self.versions();
+        let is_served = |found: &Value| text(found, "name") == version && flag(found, "served");
+        (self.is("NamesAccepted") || self.is_established())
+            && versions.any(is_served)
+            && fault_of_bundle(self.bundle()).is_some()
+    }
+
+    /// Returns the certificates of the conversion webhook, in base64.
+    pub(super) fn bundle(self) -> &'a str {
+        text_at(self.0, "/spec/conversion/webhook/clientConfig/caBundle")
     }
 
     /// Returns true if its deletion has begun.

@@ -12,7 +12,7 @@ use super::embedded::{PathForm, each_embedded};
 use super::json_path::JsonPath;
 use super::scale::Scale;
 use super::schema::{Schema, flag};
-use crate::members::{text, text_at};
+use crate::members::{group_of, text, text_at};
 
 /// A version of a definition, as requests need it.
 #[derive(Clone, Debug)]
@@ -229,11 +229,18 @@ impl CustomResource {
 
     /// Returns the fields of an object that the schema doesn't specify.
     ///
-    /// An object of a version without a schema has only such fields. One whose metadata can't be decoded
-    /// has none, since its decoding fails.
-    pub(crate) fn unknown_fields(&self, api_version: &str, value: &Value) -> Vec<String> {
+    /// An object of a version without a schema has only such fields, and one of another group or kind
+    /// has them only in its metadata. One whose metadata can't be decoded has none, since its decoding
+    /// fails.
+    pub(crate) fn unknown_fields(
+        &self,
+        api_version: &str,
+        kind: &str,
+        value: &Value,
+    ) -> Vec<String> {
         let none = Schema::default();
-        let schema = if text(value, "apiVersion") == api_version {
+        let found_version = text(value, "apiVersion");
+        let schema = if found_version == api_version {
             &self.schema
         } else {
             &none
@@ -247,6 +254,9 @@ impl CustomResource {
                 .into_iter()
                 .map(|(path, _)| format!("metadata.{path}"))
                 .collect();
+        }
+        if group_of(found_version) != group_of(api_version) || text(value, "kind") != kind {
+            return unknown;
         }
         unknown.extend(complete::prune(schema, &mut found, true));
         let list = &mut |members: &mut Map<String, Value>, path: &str| {

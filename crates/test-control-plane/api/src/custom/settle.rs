@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::definition::Definition;
 use super::names::accept;
 use super::trust::fault_of_bundle;
-use crate::members::{object_mut, set_or_remove, text, text_at};
+use crate::members::{object_mut, set_or_remove, text};
 
 /// The finalizer that holds a definition until its resources are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -70,11 +70,7 @@ pub fn settle(definition: &Value, all: &[&Value], now: &str) -> Settled {
 ///
 /// Upstream: `EstablishingController.sync`
 fn established(definition: Definition<'_>) -> Condition<'static> {
-    let bundle = text_at(
-        definition.0,
-        "/spec/conversion/webhook/clientConfig/caBundle",
-    );
-    if fault_of_bundle(bundle).is_some() {
+    if fault_of_bundle(definition.bundle()).is_some() {
         return Condition {
             of: "Established",
             is: false,

@@ -2,28 +2,26 @@
 
 use serde_json::Value;
 
-use super::unrecognized::beginning;
+use super::unrecognized::unrecognized;
 use crate::go;
 use crate::kinds::Kind;
 use crate::members::text;
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};
 
-/// Checks kind and apiVersion. Another kind is an error of validation.
+/// Checks kind and apiVersion. Another kind is an error of validation. An error quotes the body as sent.
 ///
 /// # Errors
 ///
 /// 400 if the kind is missing or the version differs from the URL's.
-pub(super) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+pub(super) fn check_type(kind: &Kind, draft: &mut Draft, body: &[u8]) -> ApiResult<()> {
     let value = &draft.value;
     if text(value, "kind").is_empty() {
-        let body = value.to_string();
-        return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in \
-             '{body}' ({})",
-            kind.kind,
-            beginning(body.as_bytes())
-        )));
+        let why = format!(
+            "Object 'Kind' is missing in '{}'",
+            String::from_utf8_lossy(body)
+        );
+        return Err(unrecognized(&kind.kind, &why, body));
     }
     let (found, wanted) = (text(value, "apiVersion"), kind.api_version());
     if found != wanted {

@@ -14,7 +14,7 @@ pub(super) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
 }
 
 /// Returns the beginning of a body: as text if it may be JSON, else in hexadecimal.
-pub(super) fn beginning(body: &[u8]) -> String {
+fn beginning(body: &[u8]) -> String {
     let shown = &body[..body.len().min(SHOWN_MAX)];
     let more = if body.len() > SHOWN_MAX { " ..." } else { "" };
     match body.first() {

@@ -1,4 +1,5 @@
-//! JSON values in the formats of Go's `fmt`, for error messages.
+//! JSON values in the formats of Go's `fmt`, for error messages. A whole number beyond 64 bits with sign
+//! is a float, as in Go.
 
 use serde_json::Value;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
-        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
+        Value::Number(number) if !number.is_i64() => float(number.as_f64().unwrap_or_default()),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::String(text) => text.clone(),
         Value::Array(items) => {
@@ -60,8 +61,8 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
@@ -78,6 +79,17 @@ mod tests {
     fn values_are_formatted_as_in_go() {
         let printed = json!({"b": [1, "x", null], "a": {"c": true}});
         assert_eq!(value(&printed), "map[a:map[c:true] b:[1 x <nil>]]");
+        for (number, wanted) in [
+            (i64::MIN.into(), "-9223372036854775808"),
+            (i64::MAX.into(), "9223372036854775807"),
+            (
+                json!(9_223_372_036_854_775_808_u64),
+                "9.223372036854776e+18",
+            ),
+            (json!(u64::MAX), "1.8446744073709552e+19"),
+        ] {
+            assert_eq!(value(&number), wanted);
+        }
         assert_eq!(
             syntax(&printed),
             "map[string]interface {}{\"a\":map[string]interface {}{\"c\":true}, \
@@ -92,6 +104,7 @@ mod tests {
             (json!(true), "bool"),
             (json!(1), "int64"),
             (json!(1.5), "float64"),
+            (json!(9_223_372_036_854_775_808_u64), "float64"),
             (json!("x"), "string"),
             (json!([]), "[]interface {}"),
             (json!({}), "map[string]interface {}"),

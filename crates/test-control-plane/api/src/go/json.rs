@@ -31,19 +31,26 @@ pub(crate) fn type_name(text: &str) -> &'static str {
 const MAX_DEPTH: usize = 10_000;
 
 /// Converts whole floats to the integers as which Go reads them once it has written them: without a
-/// point.
+/// point. Larger integers, which Go reads as floats, are rounded.
 pub fn make_whole_integers(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(make_whole_integers),
         Value::Object(members) => members.values_mut().for_each(make_whole_integers),
         Value::Number(number) => {
-            let float = number.as_f64().filter(|_| number.is_f64());
+            let float = number.as_f64().filter(|_| !number.is_i64());
             // Go writes larger numbers with an exponent.
             let written = float
                 .filter(|float| float.abs() < 1e21)
                 .map(|float| float.to_string());
-            if let Some(Ok(whole)) = written.map(|written| written.parse::<i64>()) {
+            let (Some(float), Some(written)) = (float, written) else {
+                return;
+            };
+            if let Ok(whole) = written.parse::<i64>() {
                 *number = Number::from(whole);
+            } else if let Ok(rounded) = written.parse::<u64>() {
+                *number = Number::from(rounded);
+            } else if let Some(rounded) = Number::from_f64(float) {
+                *number = rounded;
             }
         }
         _ => {}
@@ -369,8 +376,15 @@ mod tests {
             read(r#"{"a": [3.0, -2e3, 2.5, 1234567890123456768.0], "b": {"c": 3}}"#),
             serde_json::json!({"a": [3, -2000, 2.5, 1_234_567_890_123_456_800_i64], "b": {"c": 3}})
         );
-        for large in ["1e19", "1e300"] {
+        for large in ["2e19", "1e300"] {
             assert!(read(large).is_f64(), "{large}");
+        }
+        for (large, rounded) in [
+            ("1e19", "10000000000000000000"),
+            ("9223372036854775808", "9223372036854776000"),
+            ("18446744073709551615", "1.8446744073709552e+19"),
+        ] {
+            assert_eq!(read(large).to_string(), rounded);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::managed_fields::sorted_fields;
 pub(super) struct Encoder {
     pub(super) text: Vec<u8>,
     pub(super) has_held: bool,
-    /// Offset of the fields after kind and apiVersion, which come first.
+    /// Offset of the fields after the kind and apiVersion of a Go type, which come first.
     pub(super) after_type_meta: usize,
 }
 
@@ -25,18 +25,24 @@ enum Scope {
     Inside,
 }
 
+/// Returns the place of a field in the text of an object: kind, apiVersion, then the type's fields.
+pub(super) fn place(of: &Type, name: &str) -> (u8, usize) {
+    match name {
+        "kind" => (0, 0),
+        "apiVersion" => (1, 0),
+        _ => {
+            let declared = of.fields.iter().position(|field| field.name == name);
+            (2, declared.unwrap_or(usize::MAX))
+        }
+    }
+}
+
 impl Encoder {
     /// Appends the field `name` of an object of type `of`.
     pub(super) fn root_member(&mut self, of: Option<&'static Type>, name: &str, value: &Value) {
         self.name(name);
         let expect = of.map_or(Expect::Anything, Expect::Object);
         self.member(expect, Scope::Root, name, value);
-    }
-
-    /// Appends `kind` or `apiVersion`.
-    pub(super) fn type_meta(&mut self, name: &str, value: &Value) {
-        self.name(name);
-        self.generic(value);
     }
 
     /// Appends a field's name and a colon.

@@ -94,7 +94,14 @@ pub fn objects(
     if kind.custom.is_none() {
         check_route(accept, matches!(verb, Verb::List | Verb::Watch))?;
     }
-    let found = best(&clauses(accept), form);
+    let found = best(&clauses(accept), |clause| {
+        let found = form(clause)?;
+        // Custom resources have no protobuf form, only their metadata has one.
+        let is_unknown = kind.custom.is_some()
+            && found == Representation::Whole
+            && clause.sub == "vnd.kubernetes.protobuf";
+        (!is_unknown).then_some(found)
+    });
     let mut found = found.ok_or_else(|| only_accepted(MEDIA_TYPES))?;
     if let Representation::Table { include, .. } = &mut found.representation {
         *include = IncludeObject::parse(query.get("includeObject"))?;

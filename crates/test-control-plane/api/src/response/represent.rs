@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::kinds::{Kind, SCALE};
+use crate::object::raw_member;
 use crate::response::table::{self, IncludeObject};
 use crate::status::{ApiError, ApiResult};
 use crate::views;
@@ -85,6 +86,24 @@ impl Representation {
         };
         Ok(form.to_string().into())
     }
+}
+
+/// Checks that upstream can respond with a custom resource: it takes one with an array `items` for a list,
+/// which it then is not.
+///
+/// Upstream: `IsListType` and `SetList` in `transformResponseObject`
+///
+/// # Errors
+///
+/// 500 with upstream's text.
+pub fn check_is_one(kind: &Kind, body: &[u8]) -> ApiResult<()> {
+    let items = || raw_member(body, "items").is_some_and(|items| items.starts_with(b"["));
+    if kind.custom.is_some() && items() {
+        return Err(ApiError::internal(
+            "*unstructured.Unstructured is not a list: no Items field in this object",
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the Go package of the kind's internal type, for error messages.

@@ -70,7 +70,7 @@ pub struct AuditEntry {
     pub message: String,
     /// The names of the applied fault rules, separated by commas; may be empty.
     pub fault: String,
-    /// Annotations of admission policies, by key.
+    /// Annotations of admission: policies, webhooks and pod security, by key.
     pub annotations: BTreeMap<String, String>,
     /// The store's revision before the request was processed; 0 if unknown.
     pub revision_before: u64,

@@ -235,53 +235,73 @@ fn read_page(
 ///
 /// A custom resource can't be converted.
 pub(crate) async fn list_text(reads: &Reads, kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
-    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-    if kind.custom.is_some() {
-        metadata["continue"] = json!("");
-    }
-    if let Some(token) = page.token {
-        metadata["continue"] = json!(token);
-    }
-    if let Some(remaining) = page.remaining {
-        metadata["remainingItemCount"] = json!(remaining);
-    }
-    if let Some(selector) = page.shard_selector {
-        metadata["shardInfo"] = json!({"selector": selector});
-    }
     let objects = &page.objects;
-    let list_kind = kind.list_kind();
-    let head = format!(
-        "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
+    let (head, tail) = list_frame(kind, &page);
+    // A list names the kind of its items, except of custom resources.
+    let is_custom = kind.custom.is_some();
+    let is_view = kind.has(Trait::View);
+    let type_meta = format!(
+        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
+        kind.kind,
         kind.api_version()
     );
-    // The items of custom resources have their kind.
-    let is_view = kind.has(Trait::View);
-    let type_meta = match &kind.custom {
-        Some(_) => String::new(),
-        None => format!(
-            "\"kind\":\"{}\",\"apiVersion\":\"{}\",",
-            kind.kind,
-            kind.api_version()
-        ),
-    };
-    let is_whole = is_view && kind.custom.is_some();
-    let mut separator: &'static [u8] = if is_whole { b"" } else { b"{" };
+    let mut separator: &'static [u8] = if is_custom { b"" } else { b"{" };
     let mut pieces = Vec::with_capacity(2 * objects.len() + 2);
     pieces.push(head.into());
     for object in objects {
         pieces.push(Bytes::from_static(separator));
-        separator = if is_whole { b"," } else { b",{" };
-        pieces.push(if is_whole {
+        separator = if is_custom { b"," } else { b",{" };
+        pieces.push(if is_custom {
             served_text(reads, kind, object, Earlier::Used).await?
         } else if is_view {
             let text = served_text(reads, kind, object, Earlier::Used).await?;
-            text.slice(type_meta.len() + 1..)
+            text.slice(type_meta.len()..)
         } else {
             object.item_text()
         });
     }
-    pieces.push(Bytes::from_static(b"]}"));
+    pieces.push(tail.into());
     Ok(pieces)
+}
+
+/// Returns the text of a list before and after its items. Lists of custom resources have no Go type,
+/// so their fields are in the order of the names.
+fn list_frame(kind: &Kind, page: &Page) -> (String, String) {
+    let list_kind = kind.list_kind();
+    let version = kind.api_version();
+    let is_custom = kind.custom.is_some();
+    let token = page.token.as_ref().map(|token| json!(token));
+    let members = [
+        ("resourceVersion", Some(json!(page.revision.to_string()))),
+        ("continue", token.or(is_custom.then(|| json!("")))),
+        ("remainingItemCount", page.remaining.map(|rest| json!(rest))),
+        (
+            "shardInfo",
+            page.shard_selector
+                .as_ref()
+                .map(|selector| json!({"selector": selector})),
+        ),
+    ];
+    let mut members: Vec<String> = members
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("\"{name}\":{}", value?)))
+        .collect();
+    if is_custom {
+        members.sort_unstable();
+    }
+    let metadata = members.join(",");
+    if is_custom {
+        return (
+            format!("{{\"apiVersion\":\"{version}\",\"items\":["),
+            format!("],\"kind\":\"{list_kind}\",\"metadata\":{{{metadata}}}}}"),
+        );
+    }
+    (
+        format!(
+            "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{version}\",\"metadata\":{{{metadata}}},\"items\":["
+        ),
+        "]}".to_owned(),
+    )
 }
 
 /// Returns the state requested by a list without a continue token.

@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Collected};
 use kube_apimachinery::json::{is_deep, on_large_stack};
 use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
 use kube_test_control_plane_api::response::negotiate;
-use kube_test_control_plane_api::response::represent::Representation;
+use kube_test_control_plane_api::response::represent::{Representation, check_is_one};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{validation, warnings};
 use tokio::time::Instant;
@@ -140,15 +140,23 @@ async fn handle(
     }?;
     let mut reply = reply;
     reply.extensions_mut().insert(wanted);
-    let is_whole = representation == Representation::Whole || request.verb == Verb::Watch;
-    if is_whole || !reply.status().is_success() {
+    let kind = &request.kind;
+    let is_one = !matches!(
+        request.verb,
+        Verb::List | Verb::Watch | Verb::DeleteCollection
+    );
+    let is_sent = representation == Representation::Whole && !(is_one && kind.custom.is_some());
+    if is_sent || request.verb == Verb::Watch || !reply.status().is_success() {
         return Ok(reply);
     }
     let (parts, body) = reply.into_parts();
     // The body is complete, so collecting it can't fail.
     let body = body.collect().await.map(Collected::to_bytes);
     let body = body.unwrap_or_default();
-    let body = representation.body(&request.kind, body, state.reads.clock().now())?;
+    if is_one {
+        check_is_one(kind, &body)?;
+    }
+    let body = representation.body(kind, body, state.reads.clock().now())?;
     Ok(reply::with_body(parts, body))
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Method;
+use kube_test_control_plane_api::custom::Definition;
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Verb};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -24,14 +25,11 @@ pub(super) fn request(
 ) -> ApiResult<Option<ResourceRequest>> {
     let (namespace, name) = (path.namespace, path.name);
     let kind = custom.by_resource(path.group, path.version, path.plural);
-    let is_misplaced = |kind: &Kind| {
-        if kind.namespaced {
-            namespace.is_empty() && (!name.is_empty() || *method != Method::GET)
-        } else {
-            !namespace.is_empty()
-        }
-    };
+    let is_misplaced = |kind: &Kind| is_misplaced(kind.namespaced, path, method);
     let is_odd = path.has_more || !path.verb.is_empty();
+    if !is_odd && kind.is_none() && is_unresolved(custom, path, method) {
+        return Err(ApiError::internal_error("error resolving resource"));
+    }
     let Some(kind) = kind.filter(|kind| !is_odd && !is_misplaced(kind)) else {
         return Ok(None);
     };
@@ -60,6 +58,27 @@ pub(super) fn request(
         admission_revision: None,
         begun: None,
     }))
+}
+
+/// Returns true if the path and the resource differ in their scope.
+fn is_misplaced(namespaced: bool, path: &ResourcePath<'_>, method: &Method) -> bool {
+    if namespaced {
+        path.namespace.is_empty() && (!path.name.is_empty() || *method != Method::GET)
+    } else {
+        !path.namespace.is_empty()
+    }
+}
+
+/// Returns true for the path of a resource that a definition names, but upstream can't resolve.
+fn is_unresolved(custom: &CustomIndex, path: &ResourcePath<'_>, method: &Method) -> bool {
+    let name = format!("{}.{}", path.plural, path.group);
+    let mut definitions = custom.definitions().iter();
+    definitions.any(|found| {
+        let read = Definition(&found.value);
+        *found.object.key.name == *name
+            && read.is_unresolved(path.version)
+            && !is_misplaced(read.is_namespaced(), path, method)
+    })
 }
 
 fn target(kind: &Kind, path: &ResourcePath<'_>) -> ApiResult<Target> {
