@@ -115,6 +115,9 @@ fn may_pass(error: &Error) -> bool {
     if let Some(status) = error.status() {
         return error.is_too_many_requests() || status.code == 500;
     }
+    if matches!(error, Error::NoCredentials { .. }) {
+        return false;
+    }
     let mut next = error.source();
     while let Some(cause) = next {
         let reset = cause

@@ -79,6 +79,7 @@ fn occupied_port_prevents_the_start() {
         said.starts_with(&format!("listening on 127.0.0.1:{port}: ")),
         "{said}"
     );
+    assert_eq!(said.matches("os error").count(), 1, "{said}");
     assert!(holds(folder.path(), &[]));
     running.end(Signal::TERM);
 }

@@ -255,6 +255,7 @@ mod tests {
             (".spec.l[1:3:2].t", json!("y")),
             (".spec.l[2,0].t", json!("z")),
             (".spec.l[9].v", json!("none")),
+            (".spec.l[9223372036854775807].v", json!("none")),
             (".spec['a.b']", json!(2)),
             (".spec['a\\.b']", json!(1)),
             (".spec.a\\.b", json!(1)),

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     if let Some(text) = args.generate {
         return match generate::print(text, Args::command()) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(err) => fail(&format!("{err:#}")),
+            Err(err) => fail(&with_causes(&err)),
         };
     }
     let level = match args.verbose {
@@ -57,8 +57,20 @@ fn main() -> ExitCode {
     };
     match runtime.block_on(run::run(args)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(err) => fail(&format!("{err:#}")),
+        Err(err) => fail(&with_causes(&err)),
     }
+}
+
+/// Joins an error and its causes. Skips a cause that is a part of the text before it.
+fn with_causes(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |line, cause| {
+        let text = cause.to_string();
+        match line.as_str() {
+            "" => text,
+            known if known.contains(&text) => line,
+            known => format!("{known}: {text}"),
+        }
+    })
 }
 
 /// Returns the error message of invalid flags, without the usage hint.

@@ -76,7 +76,7 @@ impl Slice {
             End::At(end) if end < 0 => end + length,
             End::At(end) => end,
             End::AfterBegin if first < 0 => first + 1 + length,
-            End::AfterBegin => first + 1,
+            End::AfterBegin => first.checked_add(1).ok_or(())?,
         };
         if begin == end {
             return Ok(None);
@@ -226,8 +226,9 @@ impl Parser {
         }
         let text = self.text(begin);
         let whole = text.parse::<i64>().map(Value::from);
-        let number = whole.or_else(|_| text.parse::<f64>().map(Value::from));
-        number.ok().map(Node::Literal)
+        let float = || text.parse::<f64>().ok().filter(|float| float.is_finite());
+        let number = whole.ok().or_else(|| float().map(Value::from));
+        number.map(Node::Literal)
     }
 
     /// Reads a quoted text after its first quote.
