@@ -18,6 +18,7 @@
 
 pub mod clock;
 pub mod defaults;
+pub mod error_line;
 pub mod go_duration;
 pub mod hash;
 pub mod image;

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use generic::status_of_response;
+use kube_apimachinery::error_line::error_line;
 pub use no_token::{NoToken, PluginError};
 pub use status::Status;
 
@@ -29,7 +30,7 @@ pub enum Error {
     #[error("{}", .0.message)]
     Api(Box<Status>),
     /// No response: a connection failure, a TLS failure, or a broken body.
-    #[error("{action}: {}", chain(.source.as_ref()))]
+    #[error("{action}: {}", error_line(.source.as_ref()))]
     Transport {
         /// The request, such as `GET /api/v1/pods`.
         action: String,
@@ -230,21 +231,6 @@ impl Error {
     pub fn is_transport(&self) -> bool {
         matches!(self, Self::Transport { .. } | Self::Timeout { .. })
     }
-}
-
-/// Formats an error with its causes, omitting a cause that its wrapper has already printed.
-fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@ mod access;
 mod clients;
 mod configz;
 mod controllers;
-mod error_line;
 mod flags;
 mod leader_election;
 mod logging;
@@ -45,6 +44,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use kube_apimachinery::error_line::error_line;
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use statefulset_client::config::ProxyConfig;
@@ -72,11 +72,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // With stderr closed, the error is lost.
-            let _ = writeln!(
-                std::io::stderr(),
-                "Error: {}",
-                error_line::error_line(&error)
-            );
+            let _ = writeln!(std::io::stderr(), "Error: {}", error_line(error.as_ref()));
             ExitCode::FAILURE
         }
     }

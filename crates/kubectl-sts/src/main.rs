@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
+use kube_apimachinery::error_line::error_line;
 use kubectl_sts::cli::{Cli, Color, Command, Output};
 use kubectl_sts::output::{Style, fold, printable};
 use kubectl_sts::{Reply, Session, connect};
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // With stderr closed, the error is lost.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            let _ = writeln!(std::io::stderr(), "error: {}", error_line(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kube_apimachinery::error_line::error_line;
 use serde::Serialize;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -162,7 +163,7 @@ pub(crate) async fn wait(
         match within(left, next).await {
             Ok(next) => last = next,
             Err(error) if is_gone(server, session, question.name).await => return Err(error),
-            Err(error) => server.note_unread(&format!("{error:#}")),
+            Err(error) => server.note_unread(&error_line(error.as_ref())),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube_apimachinery::error_line::error_line;
 use serde::Serialize;
 
 use crate::Session;
@@ -160,7 +161,7 @@ async fn zones(
     match server.list(&NODES, None, keep).await {
         Ok(zones) => zones.into_iter().collect(),
         Err(error) => {
-            unread.push(format!("{error:#}"));
+            unread.push(error_line(error.as_ref()));
             BTreeMap::new()
         }
     }

@@ -13,6 +13,7 @@ mod lookups;
 mod risks;
 
 use jiff::Timestamp;
+use kube_apimachinery::error_line::error_line;
 use serde::Serialize;
 
 use crate::Session;
@@ -64,7 +65,7 @@ impl Why {
     pub(crate) fn add_recreations(&mut self, found: anyhow::Result<Vec<String>>) {
         match found {
             Ok(found) => self.recreations = found,
-            Err(error) => self.unread.push(format!("{error:#}")),
+            Err(error) => self.unread.push(error_line(error.as_ref())),
         }
     }
 

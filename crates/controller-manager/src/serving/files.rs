@@ -9,7 +9,7 @@ use ring::digest::{Context, SHA256};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::error_line::error_line;
+use kube_apimachinery::error_line::error_line;
 
 /// Time between two reads of the files.
 ///
@@ -105,7 +105,7 @@ impl<T: Send + Sync> Refresh for FromFiles<T> {
                 seen.trouble = None;
             }
             Err(error) => {
-                let error = error_line(&error);
+                let error = error_line(error.as_ref());
                 if seen.trouble.as_ref() != Some(&error) {
                     tracing::warn!(
                         file,
@@ -209,7 +209,7 @@ mod tests {
         let file = folder.path().join("a");
         let load = || {
             let loaded = FromFiles::load("pair", vec![file.clone()], numbers);
-            loaded.err().map(|error| error_line(&error))
+            loaded.err().map(|error| error_line(error.as_ref()))
         };
         let name = file.display();
         assert_eq!(

@@ -77,7 +77,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::error_line::error_line;
+    use kube_apimachinery::error_line::error_line;
 
     const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -91,7 +91,7 @@ mod tests {
         let port = first.local_addr().unwrap().port();
         let error = listen(address(LOCAL, port, false)).unwrap_err();
         assert_eq!(
-            error_line(&error),
+            error_line(error.as_ref()),
             format!(
                 "open the secure port: cannot listen on 127.0.0.1:{port}: Address already in use \
                  (os error 98); another program has the port: choose another --secure-port, or 0 \

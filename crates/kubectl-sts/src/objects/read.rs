@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use kube_apimachinery::error_line::error_line;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ pub(crate) async fn unsettled(
     let deleted: BTreeSet<(String, String)> = match listed {
         Ok(listed) => listed.kept,
         Err(error) => {
-            unread.push(format!("{error:#}"));
+            unread.push(error_line(error.as_ref()));
             BTreeSet::new()
         }
     };
@@ -192,7 +193,7 @@ async fn optional<T: DeserializeOwned>(
     let keep = |text: &str| decode(text).map(Some);
     let read = server.list(resource, namespace, keep).await;
     read.unwrap_or_else(|error| {
-        unread.push(format!("{error:#}"));
+        unread.push(error_line(error.as_ref()));
         Vec::new()
     })
 }
@@ -224,7 +225,7 @@ async fn events(
     };
     let related = server.list(&EVENTS, Some(namespace), keep).await;
     Events::new(related.unwrap_or_else(|error| {
-        unread.push(format!("{error:#}"));
+        unread.push(error_line(error.as_ref()));
         Vec::new()
     }))
 }
@@ -241,7 +242,7 @@ async fn volumes(
         let volume = read.and_then(|text| text.map(|text| decode(&text)).transpose());
         match volume {
             Ok(volume) => volumes.extend(volume.map(|volume| (name.to_owned(), volume))),
-            Err(error) => unread.push(format!("{error:#}")),
+            Err(error) => unread.push(error_line(error.as_ref())),
         }
     }
     volumes

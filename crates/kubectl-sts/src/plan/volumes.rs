@@ -1,5 +1,6 @@
 //! The volumes of claims that end: data end with a volume, not with a claim.
 
+use kube_apimachinery::error_line::error_line;
 use serde::Serialize;
 
 use super::loss::Loss;
@@ -57,7 +58,7 @@ pub(super) async fn ends(
             read(server, volume).await
         };
         if let Err(error) = &read {
-            server.note_unread(&format!("{error:#}"));
+            server.note_unread(&error_line(error.as_ref()));
         }
         deleted.push(DeletedClaim::new(claim, loss, read.as_ref()));
     }

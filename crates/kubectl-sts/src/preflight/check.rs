@@ -1,5 +1,6 @@
 //! One point of the checklist.
 
+use kube_apimachinery::error_line::error_line;
 use serde::Serialize;
 
 use crate::output::{Style, Tone, printable};
@@ -53,7 +54,7 @@ impl Check {
 
     /// A check whose objects can't be read.
     pub(super) fn unread(name: &'static str, error: &anyhow::Error) -> Self {
-        Self::new(name, Verdict::Unread, format!("{error:#}"))
+        Self::new(name, Verdict::Unread, error_line(error.as_ref()))
     }
 
     /// Adds details.

@@ -111,7 +111,7 @@ fn mismatched_key_is_rejected() {
     let provider = Arc::new(default_provider());
     let refused = |crt: &Path, key: &Path| {
         let error = pair(crt, key, &provider).err().unwrap();
-        crate::error_line::error_line(&error)
+        kube_apimachinery::error_line::error_line(error.as_ref())
     };
     let error = refused(&crt, &key);
     assert!(error.contains("the certificate and its key: "), "{error}");

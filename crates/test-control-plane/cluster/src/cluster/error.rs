@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use kube::config::{InferConfigError, KubeconfigError};
+use kube_apimachinery::error_line::error_line;
 use kube_test_control_plane_server::certificates::CertificateError;
 
 use crate::control_plane::StartError;
@@ -205,18 +206,7 @@ fn text(error: &(dyn StdError + 'static)) -> String {
     if let Some(kube::Error::Api(status)) = error.downcast_ref() {
         return one_line(&status.message);
     }
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let cause = error.to_string();
-        // Many errors repeat their cause.
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-        source = error.source();
-    }
-    one_line(&text)
+    error_line(error)
 }
 
 fn one_line(text: &str) -> String {

@@ -11,7 +11,9 @@ use kube_test_control_plane_api::kinds::{self, Kind, Subresource, Target, Trait,
 use kube_test_control_plane_api::members::text;
 use kube_test_control_plane_api::object::{Draft, is_semantically_equal};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::{strict, views};
+#[cfg(feature = "cel")]
+use kube_test_control_plane_api::strict;
+use kube_test_control_plane_api::views;
 use serde_json::{Value, json};
 
 use crate::route::ResourceRequest;
@@ -111,6 +113,7 @@ impl<'a> Form<'a> {
     /// 500 with the fields, as upstream's strict decoder names them.
     ///
     /// Upstream: `jsonPatcher.Patch`
+    #[cfg(feature = "cel")]
     pub(super) fn check_fields(&self, reads: &Reads, value: &Value) -> ApiResult<()> {
         if self.kind.custom.is_some() {
             return Ok(());

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use args::Args;
 use clap::{CommandFactory as _, Parser};
+use kube_apimachinery::error_line::error_line;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     if let Some(text) = args.generate {
         return match generate::print(text, Args::command()) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(err) => fail(&with_causes(&err)),
+            Err(err) => fail(&error_line(err.as_ref())),
         };
     }
     let level = match args.verbose {
@@ -57,20 +58,8 @@ fn main() -> ExitCode {
     };
     match runtime.block_on(run::run(args)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(err) => fail(&with_causes(&err)),
+        Err(err) => fail(&error_line(err.as_ref())),
     }
-}
-
-/// Joins an error and its causes. Skips a cause that is a part of the text before it.
-fn with_causes(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |line, cause| {
-        let text = cause.to_string();
-        match line.as_str() {
-            "" => text,
-            known if known.contains(&text) => line,
-            known => format!("{known}: {text}"),
-        }
-    })
 }
 
 /// Returns the error message of invalid flags, without the usage hint.
