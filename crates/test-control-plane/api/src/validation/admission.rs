@@ -19,11 +19,6 @@ const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 /// The actions of bindings.
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
 
-fn texts<'a>(list: &Place<'a>) -> Vec<&'a str> {
-    let list = list.value.as_array().into_iter().flatten();
-    list.map(|text| text.as_str().unwrap_or_default()).collect()
-}
-
 /// Upstream: `validateNamedRuleWithOperations`
 pub(super) fn named_rule(rule: &Place<'_>, errors: &mut Errors) {
     let mut known = BTreeSet::new();
@@ -87,10 +82,10 @@ fn not_empty(value: &Place<'_>, errors: &mut Errors) {
 
 /// Reports other elements next to a wildcard.
 fn alone(list: &Place<'_>, wildcard: &str, noun: &str, errors: &mut Errors) {
-    let found = texts(list);
+    let found = list.texts();
     if found.len() > 1 && found.contains(&wildcard) {
         let detail = format!("if '{wildcard}' is present, must not specify other {noun}");
-        errors.push(FieldError::invalid(list.path(), &json!(found), &detail));
+        errors.push(list.invalid_as(&json!(found), &detail));
     }
 }
 
@@ -127,10 +122,10 @@ fn resources(list: &Place<'_>, errors: &mut Errors) {
         }
     }
     alone(list, "*/*", "resources", errors);
-    let found = texts(list);
+    let found = list.texts();
     if found.contains(&"*") && has_plain {
         let detail = "if '*' is present, must not specify other resources without subresources";
-        errors.push(FieldError::invalid(list.path(), &json!(found), detail));
+        errors.push(list.invalid_as(&json!(found), detail));
     }
 }
 
@@ -164,7 +159,7 @@ pub(super) fn param_kind(of: &Place<'_>, errors: &mut Errors) {
 fn group_version(of: &Place<'_>, group: &str, version: &str, errors: &mut Errors) {
     let wrong = |text: &str, found: Vec<&str>| {
         let detail = found.join(",");
-        let error = FieldError::invalid(of.path(), &json!(text), &detail);
+        let error = of.invalid_as(&json!(text), &detail);
         (!found.is_empty()).then_some(error)
     };
     if !group.is_empty() {
@@ -219,8 +214,8 @@ pub(super) fn validation_actions(list: &Place<'_>, errors: &mut Errors) {
     if known.contains("Deny") && known.contains("Warn") {
         let detail = "must not contain both Deny and Warn (repeating the same validation failure \
                       information in the API response and headers serves no purpose)";
-        let found = json!(texts(list));
-        errors.push(FieldError::invalid(list.path(), &found, detail));
+        let found = json!(list.texts());
+        errors.push(list.invalid_as(&found, detail));
     }
     if known.is_empty() {
         errors.push(list.required("at least one validation action is required"));

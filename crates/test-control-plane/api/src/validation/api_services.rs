@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
 use crate::go::names;
-use crate::status::FieldError;
 
 /// The largest priority of a group.
 const GROUP_PRIORITY_MAX: i64 = 20_000;
@@ -41,7 +40,7 @@ pub(super) fn api_service(object: &Place<'_>, errors: &mut Errors) {
         let priority = place.value.as_i64().unwrap_or_default();
         if priority <= 0 || priority > max {
             let detail = format!("must be positive and less than {max}");
-            errors.push(FieldError::invalid(place.path(), &json!(priority), &detail));
+            errors.push(place.invalid_as(&json!(priority), &detail));
         }
     }
     let is_insecure = spec.member("insecureSkipTLSVerify");
@@ -52,11 +51,7 @@ pub(super) fn api_service(object: &Place<'_>, errors: &mut Errors) {
         if has_certificates {
             let size = format!("{} bytes", decoded_length(certificates.text()));
             let detail = "local APIServices may not have a caBundle";
-            errors.push(FieldError::invalid(
-                certificates.path(),
-                &json!(size),
-                detail,
-            ));
+            errors.push(certificates.invalid_as(&json!(size), detail));
         }
         if skips {
             errors

@@ -1,11 +1,8 @@
 //! Rules of autoscalers.
 
-use kube_apimachinery::quantity::Quantity;
-
 use super::engine::{Errors, Place};
 use super::resource_names::{self, NamedFor};
 use crate::members::{list_at, text, text_at};
-use crate::status::FieldError;
 
 /// The sources of a metric with their blocks, in the order of errors.
 const SOURCES: [(&str, &str); 5] = [
@@ -15,17 +12,6 @@ const SOURCES: [(&str, &str); 5] = [
     ("resource", "ResourceMetricSource"),
     ("containerResource", "ContainerResourceMetricSource"),
 ];
-
-pub(super) fn replica_bounds(max: &Place<'_>, errors: &mut Errors) {
-    let Some(spec) = max.up() else { return };
-    let min = spec.member("minReplicas");
-    if min.is_present() && max.number() < min.number() {
-        let number = max.number().to_string();
-        let detail = "must be greater than or equal to `minReplicas`";
-        let path = max.path();
-        errors.push(FieldError::invalid_text(path, &number, detail));
-    }
-}
 
 /// Returns the error of a version, which may have to have a group.
 ///
@@ -100,22 +86,6 @@ pub(super) fn zero_replicas(metrics: &Place<'_>, errors: &mut Errors) {
 
 pub(super) fn container_resource_name(name: &Place<'_>, errors: &mut Errors) {
     resource_names::validate(name.text(), NamedFor::Containers, &name.path(), errors);
-}
-
-fn amount(amount: &Place<'_>) -> Option<Quantity> {
-    amount.value.as_str().and_then(|text| text.parse().ok())
-}
-
-pub(super) fn positive(found: &Place<'_>, errors: &mut Errors) {
-    if amount(found).is_some_and(|amount| amount <= Quantity::default()) {
-        errors.push(found.invalid("must be positive"));
-    }
-}
-
-pub(super) fn not_negative(found: &Place<'_>, errors: &mut Errors) {
-    if amount(found).is_some_and(|amount| amount < Quantity::default()) {
-        errors.push(found.invalid("must be greater than or equal to 0"));
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
 use crate::members::text;
-use crate::status::FieldError;
 
 /// Maximum priority of a class that a user defines.
 const USER_PRIORITY_MAX: i64 = 1_000_000_000;
@@ -76,11 +75,7 @@ pub(super) fn approval(conditions: &Place<'_>, errors: &mut Errors) {
     let decisions = ["Approved", "Denied"];
     if decisions.iter().all(|it| has(Some(conditions.value), it)) {
         let detail = "Approved and Denied conditions are mutually exclusive";
-        errors.push(FieldError::invalid(
-            conditions.path(),
-            &json!("Denied"),
-            detail,
-        ));
+        errors.push(conditions.invalid_as(&json!("Denied"), detail));
     }
     for decision in [decisions[0], decisions[1], "Failed"] {
         if has(conditions.old, decision) && !has(Some(conditions.value), decision) {
@@ -98,17 +93,6 @@ pub(super) fn approval(conditions: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Upstream: `validateVolumeAttachmentSource`
-pub(super) fn one_volume(source: &Place<'_>, errors: &mut Errors) {
-    let members = ["inlineVolumeSpec", "persistentVolumeName"];
-    let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
-    match members.map(|it| source.member(it).is_present()) {
-        [true, true] => errors.push(source.forbidden(detail)),
-        [false, false] => errors.push(source.required(detail)),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,13 +104,5 @@ mod tests {
         assert_eq!(fields(user_priority, &class), ["x.metadata.name"]);
         let class = json!({"metadata": {"name": "x"}, "value": 2_000_000_000});
         assert_eq!(fields(user_priority, &class), ["x.value"]);
-    }
-
-    #[test]
-    fn exactly_one_choice_is_needed() {
-        let both = json!({"inlineVolumeSpec": {}, "persistentVolumeName": "a"});
-        for source in [json!({}), both] {
-            assert_eq!(fields(one_volume, &source), ["x"]);
-        }
     }
 }

@@ -119,7 +119,8 @@ fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Errors) {
         errors.push(FieldError::forbidden("immutable", IMMUTABLE));
     }
     for member in sealed {
-        if members(&subject.new.value, member) != members(&old.value, member) {
+        // An empty map differs from none, as in upstream.
+        if subject.new.value.get(*member) != old.value.get(*member) {
             errors.push(FieldError::forbidden(*member, IMMUTABLE));
         }
     }

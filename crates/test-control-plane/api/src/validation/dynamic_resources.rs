@@ -56,12 +56,6 @@ pub(super) fn repeated(list: &Place<'_>, args: &[&str], _: &str, errors: &mut Er
     }
 }
 
-/// Reports any value as invalid, and prints another text instead of it.
-pub(super) fn invalid_as(value: &Place<'_>, args: &[&str], detail: &str, errors: &mut Errors) {
-    let shown = args.first().copied().unwrap_or_default();
-    errors.push(FieldError::invalid_text(value.path(), shown, detail));
-}
-
 /// Returns the requests of the claim around a value.
 fn requests<'a>(place: &Place<'a>) -> impl Iterator<Item = &'a Value> {
     let mut root = *place;
@@ -85,7 +79,7 @@ pub(super) fn request_reference(name: &Place<'_>, errors: &mut Errors) {
     if segments.len() <= 2 {
         for segment in &segments {
             let wrong = names::dns_label(segment).into_iter();
-            errors.extend(wrong.map(|why| FieldError::invalid(name.path(), &json!(segment), why)));
+            errors.extend(wrong.map(|why| name.invalid_as(&json!(segment), why)));
         }
         let is_known = requests(name).any(|request| {
             let mut inner = list(request, "firstAvailable");
@@ -150,13 +144,10 @@ pub(super) fn pool_name(name: &Place<'_>, errors: &mut Errors) {
         errors.push(name.required(""));
         return;
     }
-    if name.text().len() > POOL_NAME_MAX {
-        let detail = format!("may not be more than {POOL_NAME_MAX} bytes");
-        errors.push(FieldError::too_long(name.path(), &detail));
-    }
+    name.limited(POOL_NAME_MAX, errors);
     for part in name.text().split('/') {
         let wrong = names::dns_subdomain(part).into_iter();
-        errors.extend(wrong.map(|why| FieldError::invalid(name.path(), &json!(part), why)));
+        errors.extend(wrong.map(|why| name.invalid_as(&json!(part), why)));
     }
 }
 
@@ -183,14 +174,13 @@ pub(super) fn device_parameters(parameters: &Place<'_>, errors: &mut Errors) {
     match parameters.value {
         Value::Null => errors.push(parameters.required("")),
         value if value.to_string().len() > PARAMETERS_MAX => {
-            let detail = format!("may not be more than {PARAMETERS_MAX} bytes");
-            errors.push(FieldError::too_long(parameters.path(), &detail));
+            errors.push(parameters.too_long(PARAMETERS_MAX));
         }
         Value::Object(_) => {}
         _ => {
             let detail = "must be a valid JSON object";
             let shown = json!("<value omitted>");
-            errors.push(FieldError::invalid(parameters.path(), &shown, detail));
+            errors.push(parameters.invalid_as(&shown, detail));
         }
     }
 }

@@ -15,4 +15,4 @@ pub(super) use parse::parse;
 #[cfg(test)]
 pub(super) use parse::unread;
 pub(super) use place::{Context, Errors, Place, Pod};
-pub(super) use rules::{Check, Functions, Hook, Rules};
+pub(super) use rules::{Check, Functions, Guard, Hook, Rules};

@@ -100,6 +100,6 @@ pub(super) fn longest(value: &Place<'_>, args: &[&str], _: &str, errors: &mut Er
     let max = args.first().and_then(|max| max.parse::<usize>().ok());
     if let Some(max) = max.filter(|max| value.text().len() > *max) {
         let detail = format!("can have at most {max} characters");
-        errors.push(FieldError::invalid(value.path(), &json!(""), &detail));
+        errors.push(value.invalid_as(&json!(""), &detail));
     }
 }

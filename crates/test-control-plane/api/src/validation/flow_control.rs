@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
 use crate::go::names;
-use crate::status::FieldError;
 
 /// The verbs of rules.
 const VERBS: [&str; 9] = [
@@ -76,14 +75,14 @@ fn has_wildcard(list: &Place<'_>) -> bool {
     list.values().any(|element| element.text() == "*")
 }
 
-pub(super) fn verbs(verbs: &Place<'_>, errors: &mut Errors) {
+pub(super) fn flow_verbs(verbs: &Place<'_>, errors: &mut Errors) {
     let is_known = |verb: Place<'_>| VERBS.contains(&verb.text());
     if !has_wildcard(verbs) && !verbs.values().all(is_known) {
         errors.push(verbs.not_supported(&VERBS));
     }
 }
 
-pub(super) fn namespaces(namespaces: &Place<'_>, errors: &mut Errors) {
+pub(super) fn flow_namespaces(namespaces: &Place<'_>, errors: &mut Errors) {
     for namespace in namespaces.elements().filter(|_| !has_wildcard(namespaces)) {
         let wrong = names::dns_label(namespace.text()).into_iter();
         let intro = "each member of this list must be '*' or a DNS-1123 label; ";
@@ -92,7 +91,7 @@ pub(super) fn namespaces(namespaces: &Place<'_>, errors: &mut Errors) {
 }
 
 /// Upstream: `ValidateNonResourceURLPath`.
-pub(super) fn urls(urls: &Place<'_>, errors: &mut Errors) {
+pub(super) fn flow_urls(urls: &Place<'_>, errors: &mut Errors) {
     for url in urls.elements().filter(|_| !has_wildcard(urls)) {
         let path = url.text();
         let why = match path {
@@ -141,5 +140,5 @@ pub(super) fn hand_size(size: &Place<'_>, errors: &mut Errors) {
     } else {
         return;
     };
-    errors.push(FieldError::invalid(size.path(), &json!(hand), &detail));
+    errors.push(size.invalid_as(&json!(hand), &detail));
 }

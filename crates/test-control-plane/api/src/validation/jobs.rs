@@ -1,27 +1,18 @@
 //! Rules of jobs and cron jobs.
 
 mod intervals;
-pub(super) mod status;
+mod status;
 
 use serde_json::{Map, Value, json};
 
 use intervals::intervals;
+pub(super) use status::{GUARDS, ended, failed_only, job_indexes, uncounted};
 
 use super::engine::{Errors, Place};
 use super::workloads::selector;
 use crate::go::{cron, names};
 use crate::members::{at, list, number_at, set_or_remove, text, text_at};
 use crate::status::FieldError;
-
-/// Maximum length of a cron job's name, in bytes. Its jobs' names are 11 longer.
-const CRON_JOB_NAME_MAX: usize = 52;
-
-/// The number of completions from which on other limits apply.
-const MANY_COMPLETIONS: i64 = 100_000;
-
-/// Maximum parallelism and number of failed indexes with many completions.
-const PARALLELISM_MAX: i64 = 10_000;
-const FAILED_MAX: i64 = 10_000;
 
 /// Maximum length of the indexes of a success rule, in bytes.
 const INDEXES_MAX: usize = 64 * 1024;
@@ -84,27 +75,6 @@ pub(super) fn indexed_pod_names(job: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Upstream: `validateJobSpec`, the part about many completions.
-pub(super) fn many_completions(spec: &Place<'_>, errors: &mut Errors) {
-    if spec.member("completions").number() <= MANY_COMPLETIONS {
-        return;
-    }
-    let [failed, parallelism] = ["maxFailedIndexes", "parallelism"].map(|it| spec.member(it));
-    if !failed.is_present() {
-        let detail = format!("must be specified when completions is above {MANY_COMPLETIONS}");
-        errors.push(failed.required(&detail));
-    }
-    for (count, max) in [(parallelism, PARALLELISM_MAX), (failed, FAILED_MAX)] {
-        if count.number() > max {
-            let detail = format!(
-                "must be less than or equal to {max} when completions are above \
-                 {MANY_COMPLETIONS} and used with backoff limit per index"
-            );
-            errors.push(count.invalid(&detail));
-        }
-    }
-}
-
 /// Rejects a name that no container of the template has.
 pub(super) fn template_container(name: &Place<'_>, errors: &mut Errors) {
     // The holders are the requirement, the rule, the rules, the policy and the job's spec.
@@ -150,10 +120,7 @@ pub(super) fn success_rule(rule: &Place<'_>, errors: &mut Errors) {
     let completions = spec.map_or(0, |spec| spec.member("completions").number());
     let mut total = 0;
     if indexes.is_present() {
-        if indexes.text().len() > INDEXES_MAX {
-            let detail = format!("may not be more than {INDEXES_MAX} bytes");
-            errors.push(FieldError::too_long(indexes.path(), &detail));
-        }
+        indexes.limited(INDEXES_MAX, errors);
         match intervals(indexes.text(), completions) {
             Ok(found) => total = found.iter().map(|(from, to)| to - from + 1).sum(),
             Err(why) => {
@@ -282,12 +249,6 @@ fn keep_resources(masked: &mut Value, new: &Value) {
                 set_or_remove(old, "resources", new.get("resources").cloned());
             }
         }
-    }
-}
-
-pub(super) fn cron_job_name(name: &Place<'_>, errors: &mut Errors) {
-    if name.text().len() > CRON_JOB_NAME_MAX {
-        errors.push(name.invalid("must be no more than 52 characters"));
     }
 }
 

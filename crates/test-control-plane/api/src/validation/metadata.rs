@@ -11,13 +11,9 @@ use crate::kinds::{Kind, NameRule, Subresource, Target};
 use crate::managed_fields::check_field_manager;
 use crate::members::text;
 use crate::object::{Draft, MetadataRef};
-use crate::status::FieldError;
 
 /// Maximum total size of annotation keys and values, in bytes.
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
-
-/// Maximum length of a subresource's name in a manager's entry, in bytes.
-const SUBRESOURCE_NAME_MAX: usize = 256;
 
 /// The allowed finalizers without a domain.
 const BARE_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
@@ -65,21 +61,19 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         {
             Rounds::Update
         }
+        "deviceclasses" | "resourceclaims" | "storageclasses" => Rounds::FullAndUpdate,
+        // The rules of some kinds have the update rules in between.
         "clusterrolebindings"
         | "clusterroles"
-        | "deviceclasses"
-        | "resourceclaims"
-        | "rolebindings"
-        | "roles"
-        | "storageclasses" => Rounds::FullAndUpdate,
-        // The rules of some kinds have the update rules in between.
-        "csistoragecapacities"
+        | "csistoragecapacities"
         | "endpointslices"
         | "flowschemas"
         | "jobs"
         | "limitranges"
         | "prioritylevelconfigurations"
         | "resourceclaimtemplates"
+        | "rolebindings"
+        | "roles"
         | "runtimeclasses"
         | "volumeattachments" => Rounds::Full,
         _ => Rounds::UpdateAndFull,
@@ -216,17 +210,10 @@ pub(super) fn field_manager(manager: &Place<'_>, errors: &mut Errors) {
     errors.extend(check_field_manager(|| manager.path(), manager.text()));
 }
 
-pub(super) fn subresource_name(name: &Place<'_>, errors: &mut Errors) {
-    if name.text().len() > SUBRESOURCE_NAME_MAX {
-        let detail = format!("may not be more than {SUBRESOURCE_NAME_MAX} bytes");
-        errors.push(FieldError::too_long(name.path(), &detail));
-    }
-}
-
 /// Upstream: `ValidateLabels`.
 pub(super) fn labels(labels: &Place<'_>, _: &[&str], _: &str, errors: &mut Errors) {
     for (key, value) in labels.value.as_object().into_iter().flatten() {
-        let invalid = |value: &_, why: &str| FieldError::invalid(labels.path(), value, why);
+        let invalid = |value: &_, why: &str| labels.invalid_as(value, why);
         let name = names::qualified_name(key);
         errors.extend(name.iter().map(|why| invalid(&key.as_str().into(), why)));
         let text = names::label_value(value.as_str().unwrap_or_default());
@@ -239,13 +226,12 @@ pub(super) fn annotations(found: &Place<'_>, errors: &mut Errors) {
     let mut size = 0;
     for (key, value) in found.value.as_object().into_iter().flatten() {
         for message in names::qualified_name(&key.to_lowercase()) {
-            errors.push(FieldError::invalid(found.path(), &json!(key), &message));
+            errors.push(found.invalid_as(&json!(key), &message));
         }
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > ANNOTATIONS_SIZE_MAX {
-        let detail = format!("may not be more than {ANNOTATIONS_SIZE_MAX} bytes");
-        errors.push(FieldError::too_long(found.path(), &detail));
+        errors.push(found.too_long(ANNOTATIONS_SIZE_MAX));
     }
 }
 
@@ -259,13 +245,6 @@ pub(super) fn owner_version(api_version: &Place<'_>, errors: &mut Errors) {
     };
     if version.is_empty() {
         api_version.invalid_for(["version must not be empty"], errors);
-    }
-}
-
-/// Rejects an owner of a kind that owns nothing.
-pub(super) fn banned_owner(reference: &Place<'_>, errors: &mut Errors) {
-    if reference.has("apiVersion", "v1") && reference.has("kind", "Event") {
-        errors.push(reference.invalid("/v1, Kind=Event is disallowed from being an owner"));
     }
 }
 

@@ -66,13 +66,6 @@ pub(super) fn phase(subject: Subject<'_>, errors: &mut Errors) {
 pub(super) fn readable_selector(found: &Place<'_>, errors: &mut Errors) {
     if selector(found.value).is_none() {
         let detail = "invalid label selector.";
-        errors.push(FieldError::invalid(found.path(), &Value::Null, detail));
-    }
-}
-
-/// Rejects another role.
-pub(super) fn role_ref_update(role: &Place<'_>, errors: &mut Errors) {
-    if role.is_changed() {
-        errors.push(role.invalid("cannot change roleRef"));
+        errors.push(found.invalid_as(&Value::Null, detail));
     }
 }

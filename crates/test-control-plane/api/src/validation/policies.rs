@@ -113,7 +113,7 @@ fn conditions(list: &Place<'_>, environment: &Environment, errors: &mut Errors) 
 /// Reports the compiler's error of an expression.
 fn report(at: &Place<'_>, source: &str, compiled: &Expression, errors: &mut Errors) {
     errors.extend(compiled.error().map(|error| match error {
-        CompileError::Invalid(text) => FieldError::invalid(at.path(), &json!(source), text),
+        CompileError::Invalid(text) => at.invalid_as(&json!(source), text),
         CompileError::Internal(text) => FieldError::internal(at.path(), text),
     }));
 }
@@ -236,7 +236,7 @@ fn check_annotation(
             let qualified = format!("{name}/{}", key.text());
             for detail in names::qualified_name(&qualified) {
                 let value = json!(qualified);
-                errors.push(FieldError::invalid(key.path(), &value, &detail));
+                errors.push(key.invalid_as(&value, &detail));
             }
         }
     }
@@ -290,7 +290,7 @@ pub(super) fn mutations(spec: &Place<'_>, errors: &mut Errors) {
         if forbidden.is_present() {
             let detail = format!("must not be specified when patchType is {patch_type}");
             let value = json!(format!("{{{other}}}"));
-            errors.push(FieldError::invalid(forbidden.path(), &value, &detail));
+            errors.push(forbidden.invalid_as(&value, &detail));
         }
     }
 }
@@ -320,8 +320,7 @@ fn check_mutation(
 pub(super) fn device_expression(expression: &Place<'_>, errors: &mut Errors) {
     let source = expression.text();
     if source.len() > DEVICE_EXPRESSION_MAX {
-        let detail = format!("may not be more than {DEVICE_EXPRESSION_MAX} bytes");
-        errors.push(FieldError::too_long(expression.path(), &detail));
+        errors.push(expression.too_long(DEVICE_EXPRESSION_MAX));
         return;
     }
     let attributes = |of| Type::map(Type::String, Type::map(Type::String, of));
@@ -344,9 +343,5 @@ pub(super) fn device_expression(expression: &Place<'_>, errors: &mut Errors) {
         Ok((of, _)) => format!("must evaluate to bool or the unknown type, not {of}"),
         Err(text) => format!("compilation failed: {text}"),
     };
-    errors.push(FieldError::invalid(
-        expression.path(),
-        &json!(source),
-        &detail,
-    ));
+    errors.push(expression.invalid_as(&json!(source), &detail));
 }

@@ -13,9 +13,6 @@ const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
-/// Maximum time of an affinity, in seconds.
-const AFFINITY_MAX: i64 = 86400;
-
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 
 /// Maximum number of zones or nodes in hints.
@@ -25,11 +22,6 @@ const HINTS_MAX: usize = 8;
 fn is_headless(spec: &Value) -> bool {
     spec.get("clusterIPs")
         .is_some_and(|ips| *ips == json!(["None"]))
-}
-
-fn texts(list: &Value) -> Vec<&str> {
-    let list = list.as_array().into_iter().flatten();
-    list.map(|text| text.as_str().unwrap_or_default()).collect()
 }
 
 pub(super) fn topology_annotations(service: &Place<'_>, errors: &mut Errors) {
@@ -44,126 +36,49 @@ pub(super) fn topology_annotations(service: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns an error about the first element of a list, which shows another value.
-fn first(list: &Place<'_>, shown: &Place<'_>, detail: &str) -> FieldError {
-    let mut error = shown.invalid(detail);
-    error.field = format!("{}[0]", list.path());
-    error
-}
-
 /// Upstream: `validateUpgradeDowngradeClusterIPs`.
 pub(super) fn cluster_ips_update(spec: &Place<'_>, errors: &mut Errors) {
-    let Some(old_spec) = spec.old else { return };
-    let is_external = [spec.value, old_spec]
-        .iter()
-        .any(|it| text(it, "type") == "ExternalName");
-    if is_external || is_headless(spec.value) && is_headless(old_spec) {
-        return;
-    }
-    let ips = spec.member("clusterIPs");
-    let (new, old) = (texts(ips.value), ips.old.map(texts).unwrap_or_default());
-    if new.len() == old.len() {
-        for (i, _) in new
-            .iter()
-            .zip(&old)
-            .enumerate()
-            .filter(|(_, (new, old))| new != old)
-        {
-            let mut error = ips.invalid("may not change once set");
-            error.field = format!("{}[{i}]", ips.path());
-            errors.push(error);
-        }
-        return;
-    }
-    let is_shorter = old.len() > new.len();
-    if is_shorter && new.is_empty() {
-        errors.push(first(&ips, &ips, "primary clusterIP can not be unset"));
-    }
-    if !old.is_empty() && !new.is_empty() && new.first() != old.first() {
-        errors.push(first(&ips, &ips, "may not change once set"));
-    }
-    if is_shorter && new.len() == 1 {
-        single_stack(spec, "clusterIP", errors);
-    }
-}
-
-fn single_stack(spec: &Place<'_>, noun: &str, errors: &mut Errors) {
-    let policy = spec.member("ipFamilyPolicy");
-    if policy.text() != "SingleStack" {
-        let detail = format!("must be set to 'SingleStack' when releasing the secondary {noun}");
-        errors.push(policy.invalid(&detail));
+    if !is_headless(spec.value) || !spec.old.is_some_and(is_headless) {
+        stack_update(spec, "clusterIPs", "clusterIP", errors);
     }
 }
 
 /// Upstream: `validateUpgradeDowngradeIPFamilies`.
 pub(super) fn ip_families_update(spec: &Place<'_>, errors: &mut Errors) {
-    let Some(old_spec) = spec.old else { return };
-    let both = [spec.value, old_spec];
-    let is_external = both.iter().any(|it| text(it, "type") == "ExternalName");
-    if is_external || both.iter().any(|it| is_headless(it)) {
-        return;
+    if !is_headless(spec.value) && !spec.old.is_some_and(is_headless) {
+        stack_update(spec, "ipFamilies", "ipFamily", errors);
     }
-    let [families, ips] = ["ipFamilies", "clusterIPs"].map(|member| spec.member(member));
-    let (new, old) = (
-        texts(families.value),
-        families.old.map(texts).unwrap_or_default(),
-    );
+}
+
+/// Checks a change of the addresses or of their families, of which only the second may come and go.
+fn stack_update(spec: &Place<'_>, member: &str, noun: &str, errors: &mut Errors) {
+    const CHANGED: &str = "may not change once set";
+    let [list, ips, policy] = [member, "clusterIPs", "ipFamilyPolicy"].map(|it| spec.member(it));
+    let (new, old) = (list.texts(), list.stored_texts());
+    let mut refuse = |i: usize, shown: &Place<'_>, detail: &str| {
+        let mut error = shown.invalid(detail);
+        error.field = format!("{}[{i}]", list.path());
+        errors.push(error);
+    };
     if new.len() == old.len() {
-        for _ in new.iter().zip(&old).filter(|(new, old)| new != old) {
-            errors.push(first(&families, &families, "may not change once set"));
+        let both = new.iter().zip(&old).enumerate();
+        for (i, _) in both.filter(|(_, (new, old))| new != old) {
+            // All errors about families name the first one.
+            let index = if noun == "clusterIP" { i } else { 0 };
+            refuse(index, &list, CHANGED);
         }
         return;
     }
     let is_shorter = old.len() > new.len();
     if is_shorter && ips.is_empty() {
-        errors.push(first(
-            &families,
-            &families,
-            "primary ipFamily can not be unset",
-        ));
+        refuse(0, &list, &format!("primary {noun} can not be unset"));
     }
-    if !old.is_empty() && !new.is_empty() && new.first() != old.first() {
-        // The error shows the addresses.
-        errors.push(first(&families, &ips, "may not change once set"));
+    if !old.is_empty() && !new.is_empty() && new[0] != old[0] {
+        refuse(0, &ips, CHANGED);
     }
-    if is_shorter && new.len() == 1 {
-        single_stack(spec, "ipFamily", errors);
-    }
-}
-
-pub(super) fn load_balancer_class_update(class: &Place<'_>, errors: &mut Errors) {
-    let spec = class.up();
-    let is_type = |spec: Option<&Value>| spec.is_some_and(|it| text(it, "type") == "LoadBalancer");
-    let [new, old] = [spec.map(|it| it.value), spec.and_then(|it| it.old)];
-    if is_type(new) && is_type(old) && class.is_changed() {
-        errors.push(class.invalid("may not change once set"));
-    }
-}
-
-/// Upstream: `NeedsHealthCheck`.
-fn needs_health_check(spec: &Value) -> bool {
-    text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
-}
-
-pub(super) fn health_check_update(port: &Place<'_>, errors: &mut Errors) {
-    let spec = port.up();
-    let [new, old] = [spec.map(|it| it.value), spec.and_then(|it| it.old)];
-    if new.is_some_and(needs_health_check)
-        && old.is_some_and(needs_health_check)
-        && port.is_changed()
-    {
-        errors.push(port.forbidden("field is immutable"));
-    }
-}
-
-pub(super) fn no_headless(ips: &Place<'_>, errors: &mut Errors) {
-    let Some(spec) = ips.up() else { return };
-    let kind = spec.text_of("type");
-    if matches!(kind, "LoadBalancer" | "NodePort") && is_headless(spec.value) {
-        let detail = format!("may not be set to 'None' for {kind} services");
-        for address in ips.elements() {
-            address.invalid_for([&detail], errors);
-        }
+    if is_shorter && new.len() == 1 && policy.text() != "SingleStack" {
+        let detail = format!("must be set to 'SingleStack' when releasing the secondary {noun}");
+        errors.push(policy.invalid(&detail));
     }
 }
 
@@ -199,23 +114,6 @@ fn port_name(name: &Place<'_>, is_needed: bool, errors: &mut Errors) {
     }
 }
 
-/// Upstream: `validateClientIPAffinityConfig`.
-pub(super) fn client_ip_timeout(config: &Place<'_>, errors: &mut Errors) {
-    let paths = ["", "clientIP", "clientIP.timeoutSeconds"];
-    for path in paths {
-        let place = config.member(path);
-        if !place.is_present() {
-            errors.push(place.required("when session affinity type is ClientIP"));
-            return;
-        }
-    }
-    let timeout = config.member("clientIP.timeoutSeconds");
-    if !(1..=AFFINITY_MAX).contains(&timeout.number()) {
-        let detail = format!("must be greater than 0 and less than {AFFINITY_MAX}");
-        errors.push(timeout.invalid(&detail));
-    }
-}
-
 /// Rejects an address, unless the stored object has it.
 fn new_address(address: &Place<'_>, stored: &[&str], errors: &mut Errors) {
     if !stored.contains(&address.text()) {
@@ -226,7 +124,7 @@ fn new_address(address: &Place<'_>, stored: &[&str], errors: &mut Errors) {
 /// Upstream: `ValidateServiceClusterIPsRelatedFields`.
 pub(super) fn cluster_ips(spec: &Place<'_>, errors: &mut Errors) {
     let ips = spec.member("clusterIPs");
-    let given = texts(ips.value);
+    let given = ips.texts();
     match (spec.text_of("clusterIP"), given.first()) {
         ("", None) => {}
         ("", Some(_)) => {
@@ -248,7 +146,7 @@ pub(super) fn cluster_ips(spec: &Place<'_>, errors: &mut Errors) {
         }
     }
     spec.check("ServiceSpec/family-policy", errors);
-    let stored = ips.old.map(texts).unwrap_or_default();
+    let stored = ips.stored_texts();
     let before = errors.len();
     for (i, address) in ips.elements().enumerate() {
         if i == 0 && address.text() == "None" {
@@ -279,17 +177,6 @@ pub(super) fn cluster_ips(spec: &Place<'_>, errors: &mut Errors) {
         if FAMILIES.contains(&family) && (family == "IPv6") != is_v6(address.text()) {
             let detail = format!("expected an {family} value as indicated by `ipFamilies[{i}]`");
             address.invalid_for([detail], errors);
-        }
-    }
-}
-
-pub(super) fn external_ips(addresses: &Place<'_>, errors: &mut Errors) {
-    let stored = addresses.old.map(texts).unwrap_or_default();
-    for address in addresses.elements() {
-        let before = errors.len();
-        new_address(&address, &stored, errors);
-        if errors.len() == before {
-            endpoint_ip(&address, errors);
         }
     }
 }
@@ -326,7 +213,7 @@ pub(super) fn source_ranges(spec: &Place<'_>, errors: &mut Errors) {
         if !is_type {
             errors.push(ranges.forbidden(detail));
         }
-        let stored = ranges.old.map(texts).unwrap_or_default();
+        let stored = ranges.stored_texts();
         for range in ranges.elements() {
             let trimmed = json!(range.text().trim());
             let place = range.instead(&trimmed);
@@ -355,60 +242,15 @@ pub(super) fn source_ranges(spec: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Upstream: `validateServiceExternalTrafficPolicy`, for the policy.
-pub(super) fn external_traffic(policy: &Place<'_>, errors: &mut Errors) {
-    let Some(spec) = policy.up() else { return };
-    let kind = spec.text_of("type");
-    let is_external = matches!(kind, "LoadBalancer" | "NodePort")
-        || kind == "ClusterIP" && !spec.member("externalIPs").is_empty();
-    if is_external {
-        policy.check("ServiceSpec/external-traffic", errors);
-    } else if !policy.is_empty() {
-        policy.invalid_for(
-            ["may only be set for externally-accessible services"],
-            errors,
-        );
-    }
-}
-
-pub(super) fn health_check(port: &Place<'_>, errors: &mut Errors) {
-    if port.up().is_some_and(|spec| needs_health_check(spec.value)) {
-        port.check("ServiceSpec/health-check", errors);
-    } else if port.number() != 0 {
-        let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` \
-                      is 'Local'";
-        errors.push(port.invalid(detail));
-    }
-}
-
 /// Rejects the address of a load balancer, unless the stored status has it.
 pub(super) fn known_ip(address: &Place<'_>, errors: &mut Errors) {
-    let ingress = address.up().and_then(Place::up).and_then(|list| list.old);
-    let stored = ingress.and_then(Value::as_array).into_iter().flatten();
+    let stored = address.member("^^").stored().iter();
     let stored: Vec<&str> = stored.map(|it| text(it, "ip")).collect();
     new_address(address, &stored, errors);
 }
 
-/// Checks the subsets of endpoints, unless they are as stored.
-pub(super) fn endpoint_subsets(subsets: &Place<'_>, errors: &mut Errors) {
-    if subsets.old != Some(subsets.value) {
-        subsets
-            .elements()
-            .for_each(|subset| endpoint_subset(&subset, errors));
-    }
-}
-
-/// Upstream: `validateEndpointSubsets`, `validateEndpointPort`.
-fn endpoint_subset(subset: &Place<'_>, errors: &mut Errors) {
-    let members = ["addresses", "notReadyAddresses"].map(|member| subset.member(member));
-    if members.iter().all(Place::is_empty) {
-        let detail = "must specify `addresses` or `notReadyAddresses`";
-        errors.push(subset.required(detail));
-    }
-    for address in members.iter().flat_map(Place::elements) {
-        address.check("EndpointAddress", errors);
-    }
-    let ports = subset.member("ports");
+/// Upstream: `validateEndpointPort`.
+pub(super) fn endpoint_ports(ports: &Place<'_>, errors: &mut Errors) {
     let needs_name = ports.values().count() > 1;
     for port in ports.elements() {
         port_name(&port.member("name"), needs_name, errors);
@@ -452,17 +294,9 @@ pub(super) fn endpoint_ip(address: &Place<'_>, errors: &mut Errors) {
     address.invalid_for(found, errors);
 }
 
-/// Checks the endpoints of a slice, unless they are as stored.
-pub(super) fn slice_endpoints(endpoints: &Place<'_>, errors: &mut Errors) {
-    if endpoints.old != Some(endpoints.value) {
-        endpoints.check("EndpointSlice/endpoints", errors);
-    }
-}
-
 /// Upstream: `validateEndpoints`, for the addresses.
 pub(super) fn slice_addresses(addresses: &Place<'_>, errors: &mut Errors) {
-    let slice = addresses.up().and_then(Place::up).and_then(Place::up);
-    let kind = slice.map_or("", |slice| slice.text_of("addressType"));
+    let kind = addresses.member("^^^addressType").text();
     for address in addresses.elements() {
         let text = address.text();
         let wrong = match kind {
@@ -484,7 +318,7 @@ pub(super) fn slice_addresses(addresses: &Place<'_>, errors: &mut Errors) {
         let is_v4 = ip::parse_sloppy(text).is_some_and(|address| address.is_ipv4());
         if is_v4 != (kind == "IPv4") {
             let detail = format!("must be an {kind} address");
-            errors.push(FieldError::invalid(addresses.path(), &json!(text), &detail));
+            errors.push(addresses.invalid_as(&json!(text), &detail));
         }
         endpoint_ip(&address, errors);
     }
@@ -498,7 +332,7 @@ fn domain(name: &Place<'_>, errors: &mut Errors) {
     }
     let trimmed = name.text().strip_suffix('.').unwrap_or(name.text());
     let mut refuse = |value: &str, why: String| {
-        errors.push(FieldError::invalid(name.path(), &json!(value), &why));
+        errors.push(name.invalid_as(&json!(value), &why));
     };
     let wrong = names::dns_subdomain(trimmed);
     if !wrong.is_empty() {

@@ -76,7 +76,7 @@ pub(super) fn parameters(parameters: &Place<'_>, errors: &mut Errors) {
     }
     if parameters.entries().any(|(key, _)| key.is_empty()) {
         let detail = "field can not be empty.";
-        errors.push(FieldError::invalid(parameters.path(), &json!(""), detail));
+        errors.push(parameters.invalid_as(&json!(""), detail));
     }
     let sizes = parameters
         .entries()
@@ -126,12 +126,6 @@ pub(super) fn one_pod_only(modes: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-pub(super) fn positive_size(size: &Place<'_>, errors: &mut Errors) {
-    if quantity(Some(size.value)).is_some_and(|size| size <= Quantity::default()) {
-        errors.push(size.invalid("must be greater than zero"));
-    }
-}
-
 fn quantity(value: Option<&Value>) -> Option<Quantity> {
     value?.as_str()?.parse().ok()
 }
@@ -153,18 +147,14 @@ pub(super) fn data_sources(spec: &Place<'_>, errors: &mut Errors) {
     } else {
         return;
     };
-    errors.push(FieldError::invalid(spec.path(), &json!({}), detail));
+    errors.push(spec.invalid_as(&json!({}), detail));
 }
 
 /// Upstream: `validateBasicResource`.
 pub(super) fn valid_quantity(amount: &Place<'_>, errors: &mut Errors) {
     if let Some(found) = quantity(Some(amount.value)).filter(|found| found.value() < 0) {
         let detail = "must be a valid resource quantity";
-        errors.push(FieldError::invalid(
-            amount.path(),
-            &json!(found.value()),
-            detail,
-        ));
+        errors.push(amount.invalid_as(&json!(found.value()), detail));
     }
 }
 

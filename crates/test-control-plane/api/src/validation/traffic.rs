@@ -10,12 +10,6 @@ use crate::status::FieldError;
 /// The annotation that classes replaced.
 const CLASS: &str = "kubernetes.io/ingress.class";
 
-/// The sequences and endings that a path can't have.
-const BAD_SEQUENCES: [&str; 5] = ["//", "/./", "/../", "%2f", "%2F"];
-const BAD_ENDINGS: [&str; 2] = ["/..", "/."];
-
-const POLICY_TYPES_MAX: usize = 2;
-
 pub(super) fn ingress_class_annotation(ingress: &Place<'_>, errors: &mut Errors) {
     let annotations = ingress.member("metadata.annotations");
     let annotation = annotations.value.get(CLASS).unwrap_or(&Value::Null);
@@ -24,20 +18,6 @@ pub(super) fn ingress_class_annotation(ingress: &Place<'_>, errors: &mut Errors)
         let field = format!("annotations.{CLASS}");
         let detail = "must match `ingressClassName` when both are specified";
         errors.push(FieldError::invalid(field, annotation, detail));
-    }
-}
-
-/// Upstream: `ValidateIngressSpec`, the part about missing rules.
-pub(super) fn some_rule(spec: &Place<'_>, errors: &mut Errors) {
-    let [rules, backend] = ["rules", "defaultBackend"].map(|it| spec.member(it));
-    if rules.is_empty() && !backend.is_present() {
-        let detail = "either `defaultBackend` or `rules` must be specified";
-        let shown = if rules.is_present() {
-            json!([])
-        } else {
-            Value::Null
-        };
-        errors.push(FieldError::invalid(spec.path(), &shown, detail));
     }
 }
 
@@ -60,50 +40,6 @@ pub(super) fn ingress_paths(http: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-pub(super) fn clean_path(path: &Place<'_>, errors: &mut Errors) {
-    let text = path.text();
-    let sequences = BAD_SEQUENCES.iter().filter(|bad| text.contains(**bad));
-    path.invalid_for(
-        sequences.map(|bad| format!("must not contain '{bad}'")),
-        errors,
-    );
-    let endings = BAD_ENDINGS.iter().filter(|bad| text.ends_with(**bad));
-    path.invalid_for(
-        endings.map(|bad| format!("cannot end with '{bad}'")),
-        errors,
-    );
-}
-
-/// Reports an object as an empty text.
-fn refuse(place: &Place<'_>, detail: &str, errors: &mut Errors) {
-    errors.push(FieldError::invalid(place.path(), &json!(""), detail));
-}
-
-/// Upstream: `validateIngressBackend`.
-pub(super) fn one_backend(backend: &Place<'_>, errors: &mut Errors) {
-    let both = ["service", "resource"].map(|it| backend.member(it).is_present());
-    match both {
-        [true, true] => refuse(
-            backend,
-            "cannot set both resource and service backends",
-            errors,
-        ),
-        [false, false] => refuse(backend, "resource or service backend is required", errors),
-        _ => {}
-    }
-}
-
-/// Rejects a service without a port, or with two. Errors name the backend.
-pub(super) fn one_service_port(service: &Place<'_>, errors: &mut Errors) {
-    let both = ["port.name", "port.number"].map(|it| !service.member(it).is_empty());
-    let Some(backend) = service.up() else { return };
-    match both {
-        [true, true] => refuse(backend, "cannot set both port name & port number", errors),
-        [false, false] => errors.push(backend.required("port name or number is required")),
-        _ => {}
-    }
-}
-
 /// Rejects a name without a domain.
 ///
 /// Upstream: `IsDomainPrefixedPath`.
@@ -119,7 +55,7 @@ pub(super) fn domain_path(name: &Place<'_>, errors: &mut Errors) {
         return;
     }
     let mut refuse = |value: &str, why: &str| {
-        errors.push(FieldError::invalid(name.path(), &json!(value), why));
+        errors.push(name.invalid_as(&json!(value), why));
     };
     for why in names::dns_subdomain(domain) {
         refuse(domain, why);
@@ -129,12 +65,6 @@ pub(super) fn domain_path(name: &Place<'_>, errors: &mut Errors) {
         let why = "Invalid path (regex used for validation is \
                    '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
         refuse(path, why);
-    }
-}
-
-pub(super) fn few_policy_types(types: &Place<'_>, errors: &mut Errors) {
-    if types.values().count() > POLICY_TYPES_MAX {
-        errors.push(types.invalid("may not specify more than two policyTypes"));
     }
 }
 
@@ -151,7 +81,7 @@ pub(super) fn policy_port(port: &Place<'_>, errors: &mut Errors) {
         if last.is_present() {
             if last.number() < first.number() {
                 let detail = "must be greater than or equal to `port`";
-                errors.push(FieldError::invalid(last.path(), first.value, detail));
+                errors.push(last.invalid_as(first.value, detail));
             }
             number_or_name(&last, errors);
         }
@@ -212,31 +142,10 @@ pub(super) fn ip_block(block: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Upstream: `ValidateNetworkPolicyPeer`.
-pub(super) fn one_peer(peer: &Place<'_>, errors: &mut Errors) {
-    let members = ["ipBlock", "podSelector", "namespaceSelector"];
-    let [block, pods, namespaces] = members.map(|it| peer.member(it).is_present());
-    if !block && !pods && !namespaces {
-        errors.push(peer.required("must specify a peer"));
-    } else if block && (pods || namespaces) {
-        errors.push(peer.forbidden("may not specify both ipBlock and another peer"));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::validation::tests::details;
-
-    #[test]
-    fn backend_is_a_service_or_a_resource() {
-        let of = |value: Value| details(one_backend, &value);
-        assert_eq!(of(json!({"service": {}})), [""; 0]);
-        assert_eq!(of(json!({"resource": {}})), [""; 0]);
-        let both = json!({"service": {}, "resource": {}});
-        assert_eq!(of(both), ["cannot set both resource and service backends"]);
-        assert_eq!(of(json!({})), ["resource or service backend is required"]);
-    }
 
     #[test]
     fn names_and_networks_are_checked() {

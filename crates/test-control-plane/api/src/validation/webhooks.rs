@@ -11,7 +11,6 @@ use super::engine::{Errors, Place};
 use super::{admission, policies};
 use crate::go::names;
 use crate::go::url::Url;
-use crate::status::FieldError;
 
 /// The effects that webhooks may have besides their response.
 const NO_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
@@ -174,7 +173,7 @@ fn review_versions(list: &Place<'_>, leniency: Leniency, errors: &mut Errors) {
     let is_reviewed = REVIEWS.iter().any(|version| known.contains(*version));
     if !is_reviewed && !leniency.has_unknown_reviews {
         let detail = format!("must include at least one of {}", REVIEWS.join(", "));
-        errors.push(FieldError::invalid(list.path(), list.value, &detail));
+        errors.push(list.invalid_as(list.value, &detail));
     }
 }
 
@@ -197,7 +196,7 @@ fn webhook_url(place: &Place<'_>, errors: &mut Errors) {
         }
     };
     let mut wrong = |part: &str, detail: &str| {
-        errors.push(FieldError::invalid(place.path(), &json!(part), detail));
+        errors.push(place.invalid_as(&json!(part), detail));
     };
     if url.scheme != "https" {
         let detail = format!("'https' is the only allowed URL scheme{FORM}");

@@ -4,7 +4,6 @@ use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Map, Value, json};
 
 use super::engine::{Errors, Place};
-use crate::status::FieldError;
 
 /// Parses the selector of a workload. Without one, it selects nothing.
 pub(super) fn selector(found: &Value) -> Option<Selector> {
@@ -21,7 +20,7 @@ pub(super) fn selects(selector: &Selector, spec: &Place<'_>, errors: &mut Errors
     let given = labels.value.as_object();
     if !selector.matches(given.unwrap_or(&Map::new())) {
         let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid(labels.path(), labels.value, detail));
+        errors.push(labels.invalid_as(labels.value, detail));
     }
 }
 
@@ -114,29 +113,6 @@ pub(super) fn at_most_all(count: &Place<'_>, _: &[&str], _: &str, errors: &mut E
     }
 }
 
-/// Reports a number above that of another field of the object.
-pub(super) fn at_most(count: &Place<'_>, args: &[&str], detail: &str, errors: &mut Errors) {
-    let of = |member: &str| {
-        count
-            .up()
-            .map_or(0, |holder| holder.member(member).number())
-    };
-    if args.iter().any(|member| count.number() > of(member)) {
-        let number = count.number().to_string();
-        errors.push(FieldError::invalid_text(count.path(), &number, detail));
-    }
-}
-
-/// Reports any value as unsupported.
-pub(super) fn unsupported(value: &Place<'_>, known: &[&str], _: &str, errors: &mut Errors) {
-    errors.push(value.not_supported(known));
-}
-
-/// Reports any value as invalid, without showing it.
-pub(super) fn invalid_here(value: &Place<'_>, _: &[&str], detail: &str, errors: &mut Errors) {
-    errors.push(FieldError::invalid_object(value.path(), detail));
-}
-
 pub(super) fn not_zero(count: &Place<'_>, errors: &mut Errors) {
     if number_or_percents(count.value) == 0 {
         errors.push(count.invalid("cannot be 0"));
@@ -170,16 +146,7 @@ pub(super) fn no_progress(unavailable: &Place<'_>, errors: &mut Errors) {
             value => value,
         };
         let detail = "may not be 0 when `maxSurge` is 0";
-        errors.push(FieldError::invalid(unavailable.path(), shown, detail));
-    }
-}
-
-pub(super) fn progress_deadline(deadline: &Place<'_>, errors: &mut Errors) {
-    let ready = deadline
-        .up()
-        .map_or(0, |spec| spec.member("minReadySeconds").number());
-    if deadline.number() <= ready {
-        errors.push(deadline.invalid("must be greater than minReadySeconds"));
+        errors.push(unavailable.invalid_as(shown, detail));
     }
 }
 
@@ -188,11 +155,7 @@ pub(super) fn not_decremented(count: &Place<'_>, errors: &mut Errors) {
     let (now, before) = (count.value.as_i64(), count.old.and_then(Value::as_i64));
     if before.is_some_and(|before| now.is_none_or(|now| now < before)) {
         let shown = json!(now.unwrap_or(0));
-        errors.push(FieldError::invalid(
-            count.path(),
-            &shown,
-            "cannot be decremented",
-        ));
+        errors.push(count.invalid_as(&shown, "cannot be decremented"));
     }
 }
 

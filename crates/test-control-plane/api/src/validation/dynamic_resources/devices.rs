@@ -97,7 +97,7 @@ fn nodes(
         1 => {}
         _ => {
             let shown = json!(format!("{{{}}}", set.join(", ")));
-            errors.push(FieldError::invalid(holder.path(), &shown, several));
+            errors.push(holder.invalid_as(&shown, several));
         }
     }
 }
@@ -132,12 +132,12 @@ pub(in crate::validation) fn device_size(device: &Place<'_>, errors: &mut Errors
         let detail = format!(
             "the total number of attributes and capacities must not exceed {ATTRIBUTES_MAX}"
         );
-        errors.push(FieldError::invalid(device.path(), &json!(all), &detail));
+        errors.push(device.invalid_as(&json!(all), &detail));
     }
     let values = count("attributes");
     if values > VALUES_MAX {
         let detail = format!("the total number of attribute values must not exceed {VALUES_MAX}");
-        errors.push(FieldError::invalid(device.path(), &json!(values), &detail));
+        errors.push(device.invalid_as(&json!(values), &detail));
     }
 }
 
@@ -153,14 +153,11 @@ pub(in crate::validation) fn device_attributes(attributes: &Place<'_>, errors: &
                 let detail = "must be a string compatible with semver.org spec 2.0.0";
                 errors.push(value.invalid(detail));
             }
-            if value.text().len() > VALUE_MAX {
-                let detail = format!("may not be more than {VALUE_MAX} bytes");
-                errors.push(FieldError::too_long(value.path(), &detail));
-            }
+            value.limited(VALUE_MAX, errors);
         }
         let detail = "exactly one value must be specified";
         match given {
-            0 => errors.push(FieldError::invalid(attribute.path(), &json!(""), detail)),
+            0 => errors.push(attribute.invalid_as(&json!(""), detail)),
             1 => {}
             _ => errors.push(attribute.invalid(detail)),
         }
@@ -260,11 +257,7 @@ fn valid_values(values: &Place<'_>, default: &Quantity, max: &Quantity, errors: 
     }
     if !all.contains(default) {
         let detail = "default value is not valid according to the requestPolicy";
-        errors.push(FieldError::invalid(
-            values.path(),
-            &json!(default.to_string()),
-            detail,
-        ));
+        errors.push(values.invalid_as(&json!(default.to_string()), detail));
     }
 }
 
@@ -338,7 +331,7 @@ fn valid_range(range: &Place<'_>, default: &Quantity, capacity: &Quantity, error
 pub(in crate::validation) fn counter_names(counters: &Place<'_>, errors: &mut Errors) {
     for (name, _) in counters.entries() {
         let wrong = names::dns_label(name).into_iter();
-        errors.extend(wrong.map(|why| FieldError::invalid(counters.path(), &json!(name), why)));
+        errors.extend(wrong.map(|why| counters.invalid_as(&json!(name), why)));
     }
 }
 

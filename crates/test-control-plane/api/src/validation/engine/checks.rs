@@ -1,5 +1,6 @@
 //! The clauses of rules as functions.
 
+use kube_apimachinery::quantity::Quantity;
 use kube_apimachinery::schema::Shape;
 use serde_json::{Value, json};
 
@@ -13,19 +14,54 @@ pub(super) const GUARDS: &[(&str, Guard)] = &[
     ("absent", |of, _, args| {
         !args.iter().any(|path| of.member(path).is_present())
     }),
+    ("added", |_, value, _| !is_stored_element(value)),
+    ("changed", |_, value, _| value.old != Some(value.value)),
+    ("differ", |of, _, args| {
+        let mut values = args.windows(2);
+        values.any(|pair| of.member(pair[0]).value != of.member(pair[1]).value)
+    }),
     ("filled", |of, _, args| is_filled(of, args)),
     ("if", |of, _, args| has_values(of, args)),
+    ("like", |_, value, args| is_like(value.text(), args)),
+    ("longer", |_, value, args| {
+        value.length() > number(args.first())
+    }),
+    ("negative", |_, value, _| {
+        value
+            .quantity()
+            .is_some_and(|found| found < Quantity::default())
+    }),
+    ("not-positive", |_, value, _| {
+        value
+            .quantity()
+            .is_some_and(|found| found <= Quantity::default())
+    }),
     ("on-create", |_, value, _| value.context.old.is_none()),
     ("on-update", |_, value, _| value.context.old.is_some()),
     ("optional", |_, value, _| !value.is_empty()),
+    ("over", |of, _, args| {
+        let found = args.first().map_or(0, |path| of.member(path).number());
+        found > number(args.get(1))
+    }),
     ("pod", |_, value, _| {
         value.context.pod.is_some_and(|pod| pod.is_whole)
     }),
     ("present", |_, value, _| value.is_present()),
+    ("shorter", |_, value, args| {
+        value.length() < number(args.first())
+    }),
+    ("some", |of, _, args| {
+        args.iter().any(|path| of.member(path).is_present())
+    }),
+    ("several", |of, _, args| {
+        let present = args.iter().filter(|path| of.member(path).is_present());
+        present.count() > 1
+    }),
     ("template", |_, value, _| {
         value.context.pod.is_some_and(|pod| !pod.is_whole)
     }),
     ("unless", |of, _, args| !has_values(of, args)),
+    ("unlike", |_, value, args| !is_like(value.text(), args)),
     ("unnamed", |_, value, _| {
         value.context.pod.is_some_and(|pod| !pod.is_named)
     }),
@@ -56,19 +92,28 @@ pub(super) const SYNTAXES: &[(&str, Syntax)] = &[
 ];
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("above", |value, args, detail, errors| {
+        compare(value, args, i64::gt, detail, errors);
+    }),
     ("absolute-path", |value, _, _, errors| {
         if !value.text().starts_with('/') {
             value.invalid_for(["must be an absolute path"], errors);
         }
+    }),
+    ("at-least", |value, args, detail, errors| {
+        compare(value, args, i64::ge, detail, errors);
+    }),
+    ("at-most", |value, args, detail, errors| {
+        compare(value, args, i64::le, detail, errors);
     }),
     ("cidr", |value, _, _, errors| {
         let wrong = ip::cidr_errors(value.text());
         value.invalid_for(wrong, errors);
     }),
     ("enum", one_of),
-    ("filled-text", |value, _, _, errors| {
+    ("filled-text", |value, _, detail, errors| {
         if value.text().is_empty() {
-            value.invalid_for(["must not be empty"], errors);
+            value.invalid_for([detail_or(detail, "must not be empty")], errors);
         }
     }),
     ("forbidden", |value, _, detail, errors| {
@@ -86,6 +131,13 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     }),
     ("invalid", |value, _, detail, errors| {
         errors.push(value.invalid(detail));
+    }),
+    ("invalid-as", |value, args, detail, errors| {
+        let shown = args.first().copied().unwrap_or_default();
+        errors.push(FieldError::invalid_text(value.path(), shown, detail));
+    }),
+    ("invalid-here", |value, _, detail, errors| {
+        errors.push(FieldError::invalid_object(value.path(), detail));
     }),
     ("ip", |value, _, _, errors| {
         value.invalid_for(ip::errors(value.text()), errors);
@@ -109,8 +161,14 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     }),
     ("most", |value, args, _, errors| {
         let (max, found) = (number(args.first()), value.values().count());
-        if i64::try_from(found).is_ok_and(|found| found > max) {
+        if value.length() > max {
             errors.push(FieldError::too_many(value.path(), found, max));
+        }
+    }),
+    ("not-less", |value, _, detail, errors| {
+        let before = value.old.and_then(Value::as_i64).unwrap_or_default();
+        if value.number() < before {
+            invalid_number(value, detail, errors);
         }
     }),
     ("only", only),
@@ -149,11 +207,8 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
         }
     }),
     ("too-long", |value, args, _, errors| {
-        let max = number(args.first());
-        if i64::try_from(value.text().len()).is_ok_and(|length| length > max) {
-            let detail = format!("may not be more than {max} bytes");
-            errors.push(FieldError::too_long(value.path(), &detail));
-        }
+        let max = args.first().and_then(|max| max.parse().ok());
+        value.limited(max.unwrap_or_default(), errors);
     }),
     ("trimmed", |value, _, detail, errors| {
         if value.text() != value.text().trim() {
@@ -163,6 +218,9 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     }),
     ("warn", |value, _, detail, errors| {
         errors.push(FieldError::warning(value.path(), detail));
+    }),
+    ("unsupported", |value, known, _, errors| {
+        errors.push(value.not_supported(known));
     }),
 ];
 
@@ -174,9 +232,13 @@ fn detail_or<'a>(detail: &'a str, standard: &'a str) -> &'a str {
 fn has_values(of: &Place<'_>, args: &[&str]) -> bool {
     let conditions = args.iter().filter_map(|arg| arg.split_once('='));
     let mut met = conditions.map(|(member, values)| {
-        let found = match member.strip_prefix("spec:") {
-            Some(member) => spec_value(of, member),
-            None => of.member(member).value,
+        let found = match member.split_once(':') {
+            Some(("spec", path)) => path
+                .split('.')
+                .try_fold(of.pod_spec(), |value, step| value.get(step))
+                .unwrap_or(&Value::Null),
+            Some(("old", path)) => of.member(path).old.unwrap_or(&Value::Null),
+            _ => of.member(member).value,
         };
         let found = match found {
             Value::Null => String::new(),
@@ -188,12 +250,41 @@ fn has_values(of: &Place<'_>, args: &[&str]) -> bool {
     met.all(|met| met)
 }
 
-/// Returns a value in the spec of the pod around a value.
-fn spec_value<'a>(of: &Place<'a>, path: &str) -> &'a Value {
-    let spec = of.context.pod.map_or(&Value::Null, |pod| pod.spec);
-    path.split('.')
-        .try_fold(spec, |value, step| value.get(step))
-        .unwrap_or(&Value::Null)
+/// Returns true for an element that the stored list has as well.
+fn is_stored_element(value: &Place<'_>) -> bool {
+    value
+        .up()
+        .is_some_and(|list| list.stored().contains(value.value))
+}
+
+/// Returns true if a text has one of these forms, in which a `*` at an end means any text.
+fn is_like(text: &str, forms: &[&str]) -> bool {
+    forms.iter().any(|form| {
+        let (start, end) = (form.strip_suffix('*'), form.strip_prefix('*'));
+        match (end, start) {
+            (Some(end), Some(_)) => text.contains(end.trim_end_matches('*')),
+            (Some(end), None) => text.ends_with(end),
+            (None, Some(start)) => text.starts_with(start),
+            (None, None) => text == *form,
+        }
+    })
+}
+
+/// Reports a number that isn't in this relation to those of other fields of the object.
+fn compare(
+    value: &Place<'_>,
+    fields: &[&str],
+    holds: fn(&i64, &i64) -> bool,
+    detail: &str,
+    errors: &mut Errors,
+) {
+    let other = |field| value.up().map_or(0, |of| of.member(field).number());
+    if fields
+        .iter()
+        .any(|field| !holds(&value.number(), &other(field)))
+    {
+        invalid_number(value, detail, errors);
+    }
 }
 
 /// Returns true if any of the fields isn't empty.

@@ -72,7 +72,10 @@ fn parse_clause(
 ) -> Option<Clause> {
     let mut words = clause.split(' ');
     let name = words.next()?;
-    let args: Vec<&str> = words.map(|word| word.trim_matches('"')).collect();
+    let args: Vec<&str> = match name {
+        "invalid-as" => words.collect(),
+        _ => words.map(|word| word.trim_matches('"')).collect(),
+    };
     let [first, second] = [0, 1].map(|i| args.get(i).copied());
     let words = Words { args, detail };
     let find_hook = |name| find(functions.hooks, name);
@@ -92,7 +95,9 @@ fn parse_clause(
         _ => {
             if let Some(syntax) = find(checks::SYNTAXES, name) {
                 Clause::Syntax(syntax, words)
-            } else if let Some(guard) = find(checks::GUARDS, name) {
+            } else if let Some(guard) =
+                find(checks::GUARDS, name).or_else(|| find(functions.guards, name))
+            {
                 Clause::Guard(guard, words)
             } else {
                 let check = find(checks::CHECKS, name);

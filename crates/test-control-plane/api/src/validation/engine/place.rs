@@ -1,5 +1,6 @@
 //! A field of the object under validation, and the errors about it.
 
+use kube_apimachinery::quantity::Quantity;
 use kube_apimachinery::schema::{Field, Shape, Type};
 use serde_json::{Value, json};
 
@@ -355,6 +356,43 @@ impl<'a> Place<'a> {
         self.context.rules.check(block, self, errors);
     }
 
+    /// Returns the spec of the pod or template around the value; null without one.
+    pub(in crate::validation) fn pod_spec(&self) -> &'a Value {
+        self.context.pod.map_or(&NULL, |pod| pod.spec)
+    }
+
+    /// Returns the elements of the stored list.
+    pub(in crate::validation) fn stored(&self) -> &'a [Value] {
+        let list = self.old.and_then(Value::as_array);
+        list.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the texts in a list.
+    pub(in crate::validation) fn texts(&self) -> Vec<&'a str> {
+        let list = self.value.as_array().into_iter().flatten();
+        list.map(|text| text.as_str().unwrap_or_default()).collect()
+    }
+
+    /// Returns the texts in the stored list.
+    pub(in crate::validation) fn stored_texts(&self) -> Vec<&'a str> {
+        let list = self.stored().iter();
+        list.map(|text| text.as_str().unwrap_or_default()).collect()
+    }
+
+    /// Returns the number of bytes of a text, or of elements of a list or map.
+    pub(in crate::validation) fn length(&self) -> i64 {
+        let length = match self.value {
+            Value::String(text) => text.len(),
+            _ => self.values().count(),
+        };
+        i64::try_from(length).unwrap_or(i64::MAX)
+    }
+
+    /// Returns the quantity; `None` if the value isn't one.
+    pub(in crate::validation) fn quantity(&self) -> Option<Quantity> {
+        self.value.as_str()?.parse().ok()
+    }
+
     /// Returns true unless the value is absent or null.
     pub(in crate::validation) fn is_present(&self) -> bool {
         !self.value.is_null()
@@ -385,6 +423,13 @@ impl<'a> Place<'a> {
     /// Returns the integer; 0 if the value isn't one.
     pub(in crate::validation) fn number(&self) -> i64 {
         self.value.as_i64().unwrap_or_default()
+    }
+
+    /// Reports a text of more bytes.
+    pub(in crate::validation) fn limited(&self, max: usize, errors: &mut Errors) {
+        if self.text().len() > max {
+            errors.push(self.too_long(max));
+        }
     }
 
     /// Returns the text of a field.
@@ -422,6 +467,16 @@ impl<'a> Place<'a> {
             let shown = print::plain(&json!(self.text()));
             errors.push(FieldError::invalid_text(self.path(), &shown, why.as_ref()));
         }
+    }
+
+    /// The value is invalid, and errors show another one.
+    pub(in crate::validation) fn invalid_as(&self, shown: &Value, detail: &str) -> FieldError {
+        FieldError::invalid(self.path(), shown, detail)
+    }
+
+    /// The value has more bytes than it may have.
+    pub(in crate::validation) fn too_long(&self, max: usize) -> FieldError {
+        FieldError::too_long(self.path(), &format!("may not be more than {max} bytes"))
     }
 
     /// The value is missing.

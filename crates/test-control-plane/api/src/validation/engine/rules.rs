@@ -21,7 +21,14 @@
 //! | `on-create`, `on-update` | excuses updates, or creates |
 //! | `with FIELD` | excuses objects without this field |
 //! | `filled FIELD`, `without FIELD` | excuses objects in which this field is empty, or filled |
+//! | `some A B`, `several A B` | excuses objects without one, or two, of these fields |
+//! | `differ A B` | excuses objects in which these fields are equal |
+//! | `over FIELD N` | excuses objects in which this number is at most N |
 //! | `if FIELD=A\|B`, `unless FIELD=A\|B` | excuses objects by the value of this field |
+//! | `changed`, `added` | excuses the stored value, or an element of the stored list |
+//! | `like A B`, `unlike A B` | excuses texts by their form, in which a `*` at an end means any text |
+//! | `longer N`, `shorter N` | excuses other texts by their bytes, or lists by their elements |
+//! | `negative`, `not-positive` | excuses other quantities |
 //! | `pod`, `template` | excuses pod templates, or pods |
 //! | `unless-stored BLOCK`, `if-stored BLOCK` | excuses values if the stored object breaks or keeps this block |
 //! | `elements`, `values` | applies the rest to each element, with or without its index in errors |
@@ -32,19 +39,23 @@
 //! | `some-source` | reports that no `source` of the block is present |
 //! | `required`, `given` | reports a zero value, or null |
 //! | `invalid`, `forbidden`, `warn` | reports any value |
+//! | `invalid-as SHOWN`, `invalid-here` | reports any value, and shows another text or none |
+//! | `unsupported A B` | reports any value |
 //! | `enum A B` | reports other texts; with a detail, as invalid |
 //! | `range MIN MAX`, `min MIN`, `max MAX` | reports other numbers; absent counts as zero |
+//! | `at-most FIELD`, `at-least FIELD`, `above FIELD` | reports a number by that of another field |
 //! | `too-long N`, `most N` | reports texts of more bytes, lists of more elements |
 //! | `only A B` | forbids all other fields of an object |
 //! | `filled-text` | reports an empty text as invalid |
 //! | `unique` | reports an earlier element's value; with a detail, as invalid |
+//! | `not-less` | reports a number below the stored one |
 //! | `immutable`, `sealed` | reports changes, as invalid or forbidden |
 //! | others | report a wrong syntax |
 //!
-//! A field in a condition may begin with carets, which go up in the object, or with `spec:`, which
-//! means the spec of the pod around it.
+//! A field in a condition may begin with carets, which go up in the object, with `spec:`, which
+//! means the spec of the pod around it, or with `old:`, which means the stored value.
 //!
-//! The engine knows no kind: the functions of `by`, and further checks, are passed in.
+//! The engine knows no kind: the functions of `by`, and further checks and guards, are passed in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -52,7 +63,7 @@ use std::sync::LazyLock;
 use super::place::{Blocks, Context, Errors, Place, Pod, Shown};
 
 /// Returns true if the value of an object needs the next checks.
-pub(super) type Guard = fn(of: &Place<'_>, value: &Place<'_>, args: &[&str]) -> bool;
+pub(in crate::validation) type Guard = fn(of: &Place<'_>, value: &Place<'_>, args: &[&str]) -> bool;
 
 /// Reports the errors of a value.
 pub(in crate::validation) type Check = fn(&Place<'_>, args: &[&str], detail: &str, &mut Errors);
@@ -70,6 +81,8 @@ pub(in crate::validation) struct Functions {
     pub hooks: &'static [(&'static str, Hook)],
     /// Checks besides those of the engine.
     pub checks: &'static [(&'static str, Check)],
+    /// Guards besides those of the engine.
+    pub guards: &'static [(&'static str, Guard)],
 }
 
 /// All blocks by name.

@@ -55,11 +55,7 @@ pub(in crate::validation) fn pod_annotations(annotations: &Place<'_>, errors: &m
             continue;
         };
         if !containers(pod.spec).any(|container| text(container, "name") == name) {
-            errors.push(FieldError::invalid(
-                value.path(),
-                &json!(name),
-                "container not found",
-            ));
+            errors.push(value.invalid_as(&json!(name), "container not found"));
         }
         let profile = value.text();
         let is_known = matches!(profile, "" | "runtime/default" | "unconfined");
@@ -77,11 +73,7 @@ fn tolerations(annotations: &Place<'_>, value: &str, errors: &mut Errors) {
         Err(err) => {
             let found = go::json::syntax_error(value.as_bytes());
             let detail = found.unwrap_or_else(|| err.to_string());
-            errors.push(FieldError::invalid(
-                annotations.path(),
-                &json!(TOLERATIONS),
-                &detail,
-            ));
+            errors.push(annotations.invalid_as(&json!(TOLERATIONS), &detail));
         }
         Ok(found) => {
             let list = annotations.member_as("", TOLERATIONS);

@@ -11,49 +11,6 @@ use crate::validation::engine::{Errors, Place};
 /// The lists of containers in a pod, in the order of unique names.
 const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
-/// The signals besides those of real time, which have numbers.
-const SIGNALS: [&str; 34] = [
-    "SIGABRT",
-    "SIGALRM",
-    "SIGBUS",
-    "SIGCHLD",
-    "SIGCLD",
-    "SIGCONT",
-    "SIGFPE",
-    "SIGHUP",
-    "SIGILL",
-    "SIGINT",
-    "SIGIO",
-    "SIGIOT",
-    "SIGKILL",
-    "SIGPIPE",
-    "SIGPOLL",
-    "SIGPROF",
-    "SIGPWR",
-    "SIGQUIT",
-    "SIGSEGV",
-    "SIGSTKFLT",
-    "SIGSTOP",
-    "SIGSYS",
-    "SIGTERM",
-    "SIGTRAP",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGTTOU",
-    "SIGURG",
-    "SIGUSR1",
-    "SIGUSR2",
-    "SIGVTALRM",
-    "SIGWINCH",
-    "SIGXCPU",
-    "SIGXFSZ",
-];
-
-/// Returns the spec of the pod around a value.
-fn spec<'a>(of: &Place<'a>) -> &'a Value {
-    of.context.pod.map_or(&Value::Null, |pod| pod.spec)
-}
-
 /// Returns the container of a list's element, such as a mount.
 fn container<'a>(of: &Place<'a>) -> &'a Value {
     let holder = of.up().and_then(Place::up).and_then(Place::up);
@@ -67,12 +24,13 @@ pub(in crate::validation) fn unique_container(name: &Place<'_>, errors: &mut Err
     let earlier = LISTS
         .iter()
         .take_while(|list| {
-            !spec(name)
+            !name
+                .pod_spec()
                 .get(*list)
                 .is_some_and(|list| std::ptr::eq(list, own))
         })
-        .flat_map(|member| list(spec(name), member));
-    let init = spec(name).get(LISTS[1]);
+        .flat_map(|member| list(name.pod_spec(), member));
+    let init = name.pod_spec().get(LISTS[1]);
     let is_init = init.is_some_and(|list| std::ptr::eq(list, own));
     let beside = match element.before() {
         _ if is_init && name.text().is_empty() => &[],
@@ -123,18 +81,14 @@ pub(in crate::validation) fn same_host_port(port: &Place<'_>, errors: &mut Error
         .map(|holder| holder.member("containerPort").number());
     if (is_pod || port.number() != 0) && Some(port.number()) != inner {
         let detail = "must match `containerPort` when `hostNetwork` is true";
-        errors.push(FieldError::invalid(
-            port.path(),
-            &json!(port.number()),
-            detail,
-        ));
+        errors.push(port.invalid_as(&json!(port.number()), detail));
     }
 }
 
 pub(in crate::validation) fn target_container(name: &Place<'_>, errors: &mut Errors) {
     let mut others = LISTS[..2]
         .iter()
-        .flat_map(|member| list(spec(name), member));
+        .flat_map(|member| list(name.pod_spec(), member));
     if !others.any(|container| text(container, "name") == name.text()) {
         errors.push(name.not_found());
     }
@@ -182,7 +136,7 @@ pub(in crate::validation) fn repeated_device_path(path: &Place<'_>, errors: &mut
 
 /// Upstream: `validateSleepAction`.
 pub(in crate::validation) fn sleep(action: &Place<'_>, errors: &mut Errors) {
-    let period = spec(action).get("terminationGracePeriodSeconds");
+    let period = action.pod_spec().get("terminationGracePeriodSeconds");
     let Some(period) = period.and_then(Value::as_i64) else {
         return;
     };
@@ -190,30 +144,6 @@ pub(in crate::validation) fn sleep(action: &Place<'_>, errors: &mut Errors) {
     if !(0..=period).contains(&seconds) {
         let detail =
             format!("must be non-negative and less than terminationGracePeriodSeconds ({period})");
-        errors.push(FieldError::invalid(action.path(), &json!(seconds), &detail));
-    }
-}
-
-/// Upstream: `validateStopSignal`.
-pub(in crate::validation) fn stop_signal(signal: &Place<'_>, errors: &mut Errors) {
-    let real_time = (1..=15).map(|n| format!("SIGRTMIN+{n}"));
-    let real_time = real_time.chain((1..=14).map(|n| format!("SIGRTMAX-{n}")));
-    let real_time: Vec<String> = real_time.collect();
-    let mut linux: Vec<&str> = real_time.iter().map(String::as_str).collect();
-    linux.extend(SIGNALS);
-    linux.extend(["SIGRTMIN", "SIGRTMAX"]);
-    linux.sort_unstable();
-    let known = match spec(signal).get("os").map(|os| text(os, "name")) {
-        None => {
-            let detail = "may not be set for containers with empty `spec.os.name`";
-            errors.push(signal.forbidden(detail));
-            return;
-        }
-        Some("windows") => &["SIGKILL", "SIGTERM"][..],
-        Some("linux") => &linux,
-        Some(_) => return,
-    };
-    if !known.contains(&signal.text()) {
-        errors.push(signal.not_supported(known));
+        errors.push(action.invalid_as(&json!(seconds), &detail));
     }
 }

@@ -38,54 +38,10 @@ const OTHER_FIELDS: [&str; 5] = [
     "status.phase",
 ];
 
-/// The resources of containers that variables and files can reference.
-const RESOURCES: [&str; 6] = [
-    "limits.cpu",
-    "limits.ephemeral-storage",
-    "limits.memory",
-    "requests.cpu",
-    "requests.ephemeral-storage",
-    "requests.memory",
-];
-
 /// The divisors of all resources except cores.
 const DIVISORS: [&str; 13] = [
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
 ];
-
-/// Upstream: `ValidateEnvFrom`.
-pub(in crate::validation) fn one_env_from(source: &Place<'_>, errors: &mut Errors) {
-    let sources = ["configMapRef", "secretRef"];
-    let found = sources
-        .iter()
-        .filter(|member| source.member(member).is_present());
-    let detail = match found.count() {
-        0 => "must specify one of: `configMapRef` or `secretRef`",
-        1 => return,
-        _ => "may not have more than one field specified at a time",
-    };
-    errors.push(FieldError::invalid(source.path(), &json!(""), detail));
-}
-
-/// Upstream: `validateEnvVarValueFrom`.
-pub(in crate::validation) fn one_env_source(source: &Place<'_>, errors: &mut Errors) {
-    let count = source.value.as_object().map_or(0, |members| {
-        members.values().filter(|value| !value.is_null()).count()
-    });
-    let has_value = source
-        .up()
-        .is_some_and(|variable| !variable.text_of("value").is_empty());
-    let detail = match count {
-        0 => {
-            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, \
-             `secretKeyRef` or `fileKeyRef`"
-        }
-        _ if has_value => "may not be specified when `value` is not empty",
-        1 => return,
-        _ => "may not have more than one field specified at a time",
-    };
-    errors.push(FieldError::invalid(source.path(), &json!(""), detail));
-}
 
 pub(in crate::validation) fn env_field(reference: &Place<'_>, errors: &mut Errors) {
     field(reference, &ENV_FIELDS, errors);
@@ -118,7 +74,7 @@ fn field(reference: &Place<'_>, known: &[&str], errors: &mut Errors) {
             "metadata.annotations" => key.to_lowercase(),
             _ => key.to_owned(),
         };
-        let invalid = |why: &String| FieldError::invalid(reference.path(), &json!(key), why);
+        let invalid = |why: &String| reference.invalid_as(&json!(key), why);
         errors.extend(names::qualified_name(&key).iter().map(invalid));
     } else if !known.contains(&inner) {
         errors.push(FieldError::not_supported(
@@ -156,16 +112,6 @@ fn is_huge_pages(resource: &str) -> bool {
         .any(|start| resource.starts_with(start))
 }
 
-/// Upstream: `validateContainerResourceFieldSelector`.
-pub(in crate::validation) fn resource_field(resource: &Place<'_>, errors: &mut Errors) {
-    let name = resource.text();
-    if name.is_empty() {
-        errors.push(resource.required(""));
-    } else if !RESOURCES.contains(&name) && !is_huge_pages(name) {
-        errors.push(resource.not_supported(&RESOURCES));
-    }
-}
-
 /// Upstream: `validateContainerResourceDivisor`.
 pub(in crate::validation) fn resource_divisor(reference: &Place<'_>, errors: &mut Errors) {
     let resource = reference.text_of("resource");
@@ -185,10 +131,6 @@ pub(in crate::validation) fn resource_divisor(reference: &Place<'_>, errors: &mu
             _ => known.join(", "),
         };
         let detail = format!("only divisor's values {list} are supported with the {noun} resource");
-        errors.push(FieldError::invalid(
-            divisor.path(),
-            &json!(resource),
-            &detail,
-        ));
+        errors.push(divisor.invalid_as(&json!(resource), &detail));
     }
 }

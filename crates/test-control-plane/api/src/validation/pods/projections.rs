@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::go::names;
 use crate::members::{list, text};
-use crate::status::FieldError;
 use crate::validation::engine::{Errors, Place};
 
 /// The sources of a projection, in the order of errors, with the blocks of the source and of its
@@ -45,7 +44,7 @@ pub(in crate::validation) fn projections(volume: &Place<'_>, errors: &mut Errors
                 };
                 if paths.contains(&path) {
                     let detail = "conflicting duplicate paths";
-                    errors.push(FieldError::invalid(volume.path(), &json!(shown), detail));
+                    errors.push(volume.invalid_as(&json!(shown), detail));
                 } else if !path.is_empty() {
                     paths.push(path);
                 }

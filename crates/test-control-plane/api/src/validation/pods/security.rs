@@ -1,14 +1,10 @@
 //! Rules of security contexts.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::spec::visit_containers;
 use crate::go::names;
-use crate::status::FieldError;
 use crate::validation::engine::{Errors, Place};
-
-/// Maximum size of a credential's specification, in KiB.
-const CREDENTIAL_SIZE_MAX: usize = 64;
 
 /// Maximum lengths of the parts of a user's name, in bytes.
 const DOMAIN_MAX: usize = 256;
@@ -46,8 +42,7 @@ pub(in crate::validation) fn admin_capability(context: &Place<'_>, errors: &mut 
 
 /// Upstream: `ValidateHostSysctl`.
 pub(in crate::validation) fn host_sysctl(name: &Place<'_>, errors: &mut Errors) {
-    let spec = name.context.pod.map_or(&Value::Null, |pod| pod.spec);
-    let is_host = |member: &str| spec.get(member) == Some(&json!(true));
+    let is_host = |member: &str| name.pod_spec().get(member) == Some(&json!(true));
     let parameter = match name.text().find(['.', '/']).map(|i| &name.text()[i..=i]) {
         Some("/") => swapped(name.text()),
         _ => name.text().to_owned(),
@@ -69,15 +64,6 @@ fn swapped(name: &str) -> String {
         c => c,
     };
     name.chars().map(swap).collect()
-}
-
-pub(in crate::validation) fn credential_spec(spec: &Place<'_>, errors: &mut Errors) {
-    if spec.text().is_empty() {
-        spec.invalid_for(["gmsaCredentialSpec cannot be an empty string"], errors);
-    } else if spec.text().len() > CREDENTIAL_SIZE_MAX * 1024 {
-        let detail = format!("gmsaCredentialSpec size must be under {CREDENTIAL_SIZE_MAX} KiB");
-        spec.invalid_for([detail], errors);
-    }
 }
 
 /// Upstream: `validateWindowsSecurityContextOptions`.
@@ -163,12 +149,12 @@ pub(in crate::validation) fn host_process(spec: &Place<'_>, errors: &mut Errors)
     if found != all {
         let detail = "If pod contains any hostProcess containers then all containers must be \
                       HostProcess containers";
-        errors.push(FieldError::invalid(spec.path(), &json!(""), detail));
+        errors.push(spec.invalid_as(&json!(""), detail));
     }
     let network = spec.member("hostNetwork");
     if network.value != true {
         let detail = "hostNetwork must be true if pod contains any hostProcess containers";
-        errors.push(FieldError::invalid(network.path(), &json!(false), detail));
+        errors.push(network.invalid_as(&json!(false), detail));
     }
 }
 

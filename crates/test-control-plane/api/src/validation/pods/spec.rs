@@ -7,9 +7,7 @@ use crate::members::list;
 use crate::status::FieldError;
 use crate::validation::engine::{Context, Errors, Place, Pod};
 
-/// Maximum numbers of name servers and search paths, and length of all search paths.
-const NAME_SERVERS_MAX: usize = 3;
-const SEARCH_PATHS_MAX: usize = 32;
+/// Maximum length of all search paths, in bytes.
 const SEARCH_LENGTH_MAX: usize = 2048;
 
 /// The lists of containers in a pod, in the order of visits.
@@ -113,20 +111,8 @@ pub(in crate::validation) fn dns_of_none(spec: &Place<'_>, errors: &mut Errors) 
     }
 }
 
-pub(in crate::validation) fn few_name_servers(servers: &Place<'_>, errors: &mut Errors) {
-    if servers.values().count() > NAME_SERVERS_MAX {
-        let detail = format!("must not have more than {NAME_SERVERS_MAX} nameservers");
-        errors.push(servers.invalid(&detail));
-    }
-}
-
-pub(in crate::validation) fn few_search_paths(paths: &Place<'_>, errors: &mut Errors) {
-    let found: Vec<&str> = paths.values().map(|path| path.text()).collect();
-    if found.len() > SEARCH_PATHS_MAX {
-        let detail = format!("must not have more than {SEARCH_PATHS_MAX} search paths");
-        errors.push(paths.invalid(&detail));
-    }
-    if found.join(" ").len() > SEARCH_LENGTH_MAX {
+pub(in crate::validation) fn long_search_paths(paths: &Place<'_>, errors: &mut Errors) {
+    if paths.texts().join(" ").len() > SEARCH_LENGTH_MAX {
         let detail = format!(
             "must not have more than {SEARCH_LENGTH_MAX} characters (including spaces) in the \
              search list"
@@ -142,9 +128,4 @@ pub(in crate::validation) fn search_domain(domain: &Place<'_>, errors: &mut Erro
     let trimmed = json!(domain.text().strip_suffix('.').unwrap_or(domain.text()));
     let place = domain.instead(&trimmed);
     place.invalid_for(names::search_domain(place.text()), errors);
-}
-
-pub(in crate::validation) fn no_claim(claim: &Place<'_>, errors: &mut Errors) {
-    let detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
-    errors.push(claim.invalid(detail));
 }

@@ -9,13 +9,6 @@ use crate::members::{at, list, number_at, text, text_at};
 use crate::status::FieldError;
 use crate::validation::engine::{Errors, Place};
 
-/// Maximum length of a message about a device, in bytes.
-const MESSAGE_MAX: usize = 1024;
-
-fn spec<'a>(of: &Place<'a>) -> &'a Value {
-    of.context.pod.map_or(&Value::Null, |pod| pod.spec)
-}
-
 pub(in crate::validation) fn nominated_node(name: &Place<'_>, errors: &mut Errors) {
     if name.is_empty() || !name.is_changed() {
         return;
@@ -25,18 +18,6 @@ pub(in crate::validation) fn nominated_node(name: &Place<'_>, errors: &mut Error
     if old.is_some_and(|old| !text(old, "nodeName").is_empty()) {
         let detail = "may not be set on pods that are already bound to a node";
         errors.push(name.forbidden(detail));
-    }
-}
-
-pub(in crate::validation) fn qos_class(class: &Place<'_>, errors: &mut Errors) {
-    if class.old.and_then(Value::as_str).unwrap_or_default() != class.text() {
-        class.invalid_for(["field is immutable"], errors);
-    }
-}
-
-pub(in crate::validation) fn condition_type(kind: &Place<'_>, errors: &mut Errors) {
-    if !matches!(kind.text(), "PodScheduled" | "Ready" | "Initialized") {
-        kind.invalid_for(names::qualified_name(kind.text()), errors);
     }
 }
 
@@ -118,7 +99,7 @@ fn restarts(container: &Value, spec: &Value, code: i64) -> bool {
 pub(in crate::validation) fn extended_request(mapping: &Place<'_>, errors: &mut Errors) {
     let members = ["containerName", "resourceName", "requestName"];
     let [container, resource, request] = members.map(|member| mapping.member(member));
-    let spec = spec(mapping);
+    let spec = mapping.pod_spec();
     let mut containers = ["initContainers", "containers"]
         .into_iter()
         .flat_map(|it| list(spec, it));
@@ -151,7 +132,7 @@ pub(in crate::validation) fn extended_request(mapping: &Place<'_>, errors: &mut 
 
 /// Upstream: `validatePodResourceClaimStatuses`.
 pub(in crate::validation) fn pod_claim(name: &Place<'_>, errors: &mut Errors) {
-    let known = list(spec(name), "resourceClaims");
+    let known = list(name.pod_spec(), "resourceClaims");
     if known
         .clone()
         .all(|claim| text(claim, "name") != name.text())
@@ -234,7 +215,7 @@ pub(in crate::validation) fn allocated_resource(status: &Place<'_>, errors: &mut
         Some("status.initContainerStatuses") => "initContainers",
         _ => "containers",
     };
-    let mut containers = list(spec(status), member);
+    let mut containers = list(status.pod_spec(), member);
     let Some(container) = containers.find(|it| text(it, "name") == container_name) else {
         return;
     };
@@ -258,15 +239,6 @@ pub(in crate::validation) fn allocated_resource(status: &Place<'_>, errors: &mut
     };
     if !is_known {
         name.invalid_for([detail], errors);
-    }
-}
-
-pub(in crate::validation) fn device_message(message: &Place<'_>, errors: &mut Errors) {
-    if message.text().is_empty() {
-        errors.push(message.required("must be non-empty if specified"));
-    } else if message.text().len() > MESSAGE_MAX {
-        let detail = format!("may not be more than {MESSAGE_MAX} bytes");
-        errors.push(FieldError::too_long(message.path(), &detail));
     }
 }
 

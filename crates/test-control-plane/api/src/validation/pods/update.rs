@@ -248,7 +248,7 @@ pub(in crate::validation) fn pod_resize(pod: &Place<'_>, errors: &mut Errors) {
     if class.unwrap_or_else(|| qos_class(old)) != qos_class(pod.value) {
         let shown = json!(class.unwrap_or_default());
         let detail = "Pod QOS Class may not change as a result of resizing";
-        errors.push(FieldError::invalid(spec.path(), &shown, detail));
+        errors.push(spec.invalid_as(&shown, detail));
     }
     let statuses = old
         .get("status")

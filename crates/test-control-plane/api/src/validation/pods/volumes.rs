@@ -1,11 +1,9 @@
 //! Rules of volumes.
 
-use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
 use crate::go::names;
 use crate::members::{list, text, text_at};
-use crate::status::FieldError;
 use crate::validation::engine::{Errors, Place, Pod};
 
 /// Maximum length of a volume's name and its portal, in bytes.
@@ -16,12 +14,6 @@ const TENANT_MAX: usize = 64;
 
 /// The kinds of iSCSI names.
 const ISCSI_TYPES: [&str; 3] = ["iqn", "eui", "naa"];
-
-const MANAGED_DISK: &str = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/\
-     microsoft.compute/disks/{disk-id}";
-
-const BLOB_DISK: &str =
-    "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
 
 /// Returns the volumes of a pod: those of the claims, and those of its spec that they don't replace.
 fn all<'a>(pod: &Pod<'a>, claims: &'a [Value]) -> impl Iterator<Item = &'a Value> {
@@ -143,13 +135,6 @@ pub(in crate::validation) fn empty_directory(name: &Place<'_>, errors: &mut Erro
     }
 }
 
-pub(in crate::validation) fn negative_size(size: &Place<'_>, errors: &mut Errors) {
-    let size_of: Option<Quantity> = size.text().parse().ok();
-    if size_of.is_some_and(|size| size < Quantity::default()) {
-        errors.push(size.forbidden("SizeLimit field must be a valid resource quantity"));
-    }
-}
-
 pub(in crate::validation) fn long_portal(name: &Place<'_>, errors: &mut Errors) {
     let volume = name.up().map_or(&Value::Null, |volume| volume.value);
     let portal = text_at(volume, "/iscsi/targetPortal");
@@ -207,26 +192,6 @@ fn is_qualified(rest: &str) -> Option<bool> {
     Some(is_date && is_authority && is_unique)
 }
 
-pub(in crate::validation) fn both_datasets(flocker: &Place<'_>, errors: &mut Errors) {
-    let detail = "datasetName and datasetUUID can not be specified simultaneously";
-    resource(flocker, detail, errors);
-}
-
-/// Reports an invalid object as the text `resource`.
-fn resource(place: &Place<'_>, detail: &str, errors: &mut Errors) {
-    errors.push(FieldError::invalid(
-        place.path(),
-        &json!("resource"),
-        detail,
-    ));
-}
-
-pub(in crate::validation) fn no_slash(name: &Place<'_>, errors: &mut Errors) {
-    if name.text().contains('/') {
-        name.invalid_for(["must not contain '/'"], errors);
-    }
-}
-
 /// Upstream: `validateQuobyteVolumeSource`, for a registry.
 pub(in crate::validation) fn quobyte(volume: &Place<'_>, errors: &mut Errors) {
     let [tenant, registry] = ["tenant", "registry"].map(|member| volume.member(member));
@@ -256,12 +221,6 @@ fn is_host_and_port(text: &str) -> bool {
     inner.is_some_and(|inner| !has_bracket(inner)) && !has_bracket(port)
 }
 
-/// Upstream: `validateDownwardAPIVolumeFile`.
-pub(in crate::validation) fn both_fields(file: &Place<'_>, errors: &mut Errors) {
-    let detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
-    resource(file, detail, errors);
-}
-
 pub(in crate::validation) fn reserved_options(options: &Place<'_>, errors: &mut Errors) {
     for (key, option) in options.entries() {
         let namespace = key.split('/').next().unwrap_or_default();
@@ -270,24 +229,11 @@ pub(in crate::validation) fn reserved_options(options: &Place<'_>, errors: &mut 
             .iter()
             .any(|end| domain.ends_with(end))
         {
-            errors.push(FieldError::invalid(
-                option.path(),
+            errors.push(option.invalid_as(
                 &json!(key),
                 "kubernetes.io and k8s.io namespaces are reserved",
             ));
         }
-    }
-}
-
-pub(in crate::validation) fn managed_disk(uri: &Place<'_>, errors: &mut Errors) {
-    if !uri.text().starts_with("/subscriptions/") {
-        errors.push(uri.not_supported(&[MANAGED_DISK]));
-    }
-}
-
-pub(in crate::validation) fn blob_disk(uri: &Place<'_>, errors: &mut Errors) {
-    if !uri.text().starts_with("https://") {
-        errors.push(uri.not_supported(&[BLOB_DISK]));
     }
 }
 
