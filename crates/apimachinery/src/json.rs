@@ -8,6 +8,7 @@ mod deep;
 mod document;
 mod edit;
 mod encode;
+mod format;
 mod number;
 mod raw_object;
 
@@ -19,6 +20,7 @@ pub use encode::to_go_string;
 pub use encode::to_raw;
 pub use encode::write_go;
 pub use encode::write_go_str;
+pub use format::{float_to_go_format, to_go_format};
 pub use number::equal_as_doubles;
 pub use number::go_number;
 pub use number::numbers_as_doubles;

@@ -13,6 +13,7 @@ use self::directives::{
     DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, patch_of, without_directives,
 };
 use self::order::{Identity, Positions, normalize};
+use crate::json::to_go_format;
 use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, TypeName};
 
 /// Reason why a patch can't be applied.
@@ -22,9 +23,15 @@ pub enum StrategicMergeError {
     /// The patch has an unknown directive.
     #[error("unknown patch type found: {0}")]
     UnknownDirective(String),
+    /// A patch has other fields than those that `$retainKeys` names, or the directive is no list.
+    #[error("invalid patch format of retainKeys")]
+    RetainKeys,
     /// An entry of a list that is merged by key lacks the key.
     #[error("{0}")]
     NoMergeKey(String),
+    /// The entries of the list and of the patch have several types.
+    #[error("list element types are not identical: {0}")]
+    MixedList(String),
 }
 
 type Merged<T> = Result<T, StrategicMergeError>;
@@ -34,7 +41,7 @@ type Merged<T> = Result<T, StrategicMergeError>;
 ///
 /// # Errors
 ///
-/// An unknown directive, or an entry without its merge key.
+/// An unknown or wrong directive, an entry without its merge key, or a list of several types.
 pub fn apply<'t>(
     of: impl Into<TypeName<'t>>,
     old: &Value,
@@ -125,8 +132,8 @@ fn merge_map(known: Known, old: &Object, patch: &Object) -> Merged<Object> {
         None => {}
     }
     let mut merged = old.clone();
-    if let Some(kept) = patch.get(RETAIN_KEYS).and_then(Value::as_array) {
-        let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+    if let Some(kept) = patch.get(RETAIN_KEYS) {
+        let kept = retained(kept, patch)?;
         merged.retain(|key, _| kept.contains(key.as_str()));
     }
     for (key, value) in patch {
@@ -156,6 +163,22 @@ fn merge_map(known: Known, old: &Object, patch: &Object) -> Merged<Object> {
         }
     }
     Ok(merged)
+}
+
+/// Returns the fields that stay. They must name all that the patch sets.
+///
+/// Upstream: `applyRetainKeysDirective`.
+fn retained<'p>(kept: &'p Value, patch: &Object) -> Merged<BTreeSet<&'p str>> {
+    let kept = kept.as_array().ok_or(StrategicMergeError::RetainKeys)?;
+    let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+    let mut set = patch
+        .iter()
+        .filter(|(key, value)| !is_directive(key) && !value.is_null());
+    if set.all(|(key, _)| kept.contains(key.as_str())) {
+        Ok(kept)
+    } else {
+        Err(StrategicMergeError::RetainKeys)
+    }
 }
 
 fn identity(strategy: PatchStrategy) -> Identity {
@@ -223,6 +246,9 @@ fn merge_list(
     let mut merged: Vec<Option<Value>> = old.iter().cloned().map(Some).collect();
     let mut positions = Positions::of(identity, old);
     let mut added: Vec<Value> = Vec::new();
+    if strategy != PatchStrategy::Replace {
+        check_types(old, patch)?;
+    }
     match strategy {
         PatchStrategy::Replace => return Ok(patch.to_vec()),
         PatchStrategy::Merge => {
@@ -281,7 +307,21 @@ fn merge_item(known: Known, slot: &mut Value, item: &Value) -> Merged<()> {
     Ok(())
 }
 
+/// Checks that all entries have one type.
+///
+/// Upstream: `sliceElementType`.
+fn check_types(old: &[Value], patch: &[Value]) -> Merged<()> {
+    let mut types = old.iter().chain(patch).map(std::mem::discriminant);
+    let first = types.next();
+    if types.all(|of| Some(of) == first) {
+        return Ok(());
+    }
+    let both = Value::from(vec![Value::from(old), Value::from(patch)]);
+    Err(StrategicMergeError::MixedList(to_go_format(&both)))
+}
+
 fn no_merge_key(item: &Value, key: &str) -> StrategicMergeError {
+    let item = to_go_format(item);
     StrategicMergeError::NoMergeKey(format!(
         "map: {item} does not contain declared merge key: {key}"
     ))
@@ -292,6 +332,35 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn wrong_patches_are_refused() {
+        let old = json!({"containers": [{"name": "c"}], "hostname": "a"});
+        for (patch, why) in [
+            (
+                json!({"$retainKeys": ["hostname"], "subdomain": "b"}),
+                "invalid patch format of retainKeys",
+            ),
+            (
+                json!({"$retainKeys": "hostname"}),
+                "invalid patch format of retainKeys",
+            ),
+            (
+                json!({"containers": ["x"]}),
+                "list element types are not identical: [[map[name:c]] [x]]",
+            ),
+            (
+                json!({"containers": [{"image": "i"}]}),
+                "map: map[image:i] does not contain declared merge key: name",
+            ),
+        ] {
+            let error = apply("PodSpec", &old, &patch).unwrap_err();
+            assert_eq!(error.to_string(), why);
+        }
+        let kept = json!({"$retainKeys": ["hostname"], "hostname": "b", "subdomain": null});
+        let merged = apply("PodSpec", &old, &kept).unwrap();
+        assert_eq!(merged, json!({"hostname": "b"}));
+    }
 
     #[test]
     fn objects_merge_unless_their_type_is_replaced() {

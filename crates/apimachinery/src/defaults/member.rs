@@ -17,10 +17,15 @@ pub(super) fn set_if_absent(object: &mut Object, name: &str, value: impl Into<Va
     }
 }
 
-/// Sets a field that is a plain value in Go, if it is absent, null or zero.
+/// Sets a field that is a plain value in Go, if it is absent, null or the zero of the value's type.
 pub(super) fn set_if_zero(object: &mut Object, name: &str, value: impl Into<Value>) {
-    if is_zero(object, name) {
-        object.insert(name.to_owned(), value.into());
+    let value = value.into();
+    let is_other_type = match object.get(name) {
+        None | Some(Value::Null) => false,
+        Some(old) => old.is_string() != value.is_string(),
+    };
+    if !is_other_type && is_zero(object, name) {
+        object.insert(name.to_owned(), value);
     }
 }
 

@@ -14,6 +14,7 @@ use super::go_time;
 use super::table::Alternative;
 use super::table::Field;
 use super::table::Kind;
+use super::table::Type;
 use super::table::TypeName;
 use super::table::go_name;
 use super::unknown::UnknownMembers;
@@ -81,7 +82,7 @@ impl<'a> Decoder<'a> {
                 }
             }
             Value::Null => {}
-            other => self.note_mismatch(&other, &format!("v1.{}", found.go_name())),
+            other => self.note_mismatch(&other, &found.go_type()),
         }
         for field in found.fields.iter().filter(|field| field.always) {
             if !decoded.contains_key(field.name) {
@@ -383,6 +384,11 @@ fn go_scalar(kind: Kind) -> &'static str {
     }
 }
 
+/// Returns the Go type of objects.
+fn go_struct(of: TypeName<'_>) -> String {
+    of.find().map(Type::go_type).unwrap_or_default()
+}
+
 /// Returns the integer that a number is equal to.
 #[expect(
     clippy::cast_possible_truncation,
@@ -413,10 +419,10 @@ fn go_type(field: &Field) -> String {
                 "NodeAllocatableResourceMapping" => "v1.ResourceName",
                 _ => "string",
             };
-            format!("map[{key}]v1.{}", go_name(of.name))
+            format!("map[{key}]{}", go_struct(of))
         }
         (Shape::Map, kind) => format!("map[string]{}", go_scalar(kind)),
-        (_, Kind::Struct(of)) => format!("[]v1.{}", go_name(of.name)),
+        (_, Kind::Struct(of)) => format!("[]{}", go_struct(of)),
         (_, kind) => format!("[]{}", go_scalar(kind)),
     }
 }

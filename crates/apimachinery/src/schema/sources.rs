@@ -15,7 +15,8 @@
 //! ```
 //!
 //! A type's name is followed by `kind=` and the apiVersion if requests carry the type as a whole
-//! object; its kind is the type's name without any prefix up to a slash. `atomic` means that
+//! object; its kind is the type's name without any prefix up to a slash. `package=` and a Go package
+//! follow if error texts name another one than `v1`. `atomic` means that
 //! server-side apply treats its objects as one value.
 //!
 //! A field begins with its protobuf number; `-` if protobuf lacks it or it is not known; numbers

@@ -140,6 +140,8 @@ pub struct Type {
     pub version: Version,
     /// apiVersion, if requests carry objects of this type.
     pub api_version: Option<&'static str>,
+    /// Go package in error texts.
+    pub package: &'static str,
     /// True if server-side apply treats an object of this type as one value.
     pub atomic: bool,
     /// The fields in Go's order of declaration.
@@ -225,6 +227,11 @@ impl Type {
     pub fn go_name(&self) -> &'static str {
         go_name(self.name)
     }
+
+    /// Returns the Go struct's name with its package, as in Go's error texts.
+    pub fn go_type(&self) -> String {
+        format!("{}.{}", self.package, self.go_name())
+    }
 }
 
 impl Field {
@@ -305,12 +312,14 @@ fn parse_head(block: &'static str, version: Version) -> Option<Type> {
         name: words.next()?,
         version,
         api_version: None,
+        package: "v1",
         atomic: false,
         fields: Vec::new(),
     };
     for word in words {
         match word.split_once('=') {
             Some(("kind", api_version)) => head.api_version = Some(api_version),
+            Some(("package", package)) => head.package = package,
             None if word == "atomic" => head.atomic = true,
             _ => return None,
         }

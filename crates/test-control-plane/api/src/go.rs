@@ -12,6 +12,7 @@ pub(crate) mod pattern;
     expect(dead_code, reason = "rules alone read the parts of versions")
 )]
 pub(crate) mod semver;
+pub(crate) mod strconv;
 pub(crate) mod strfmt;
 #[cfg_attr(
     not(any(feature = "cel", test)),

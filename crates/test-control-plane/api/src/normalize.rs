@@ -4,9 +4,12 @@ mod custom;
 mod empties;
 mod older_object;
 
-use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
+use std::fmt::Display;
+
+use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Value, json};
 
+use crate::defaults::template_generation;
 use crate::kinds::{Kind, Trait, type_in};
 use crate::object::Draft;
 use crate::settings::{EmulatedVersion, UnknownFields};
@@ -74,6 +77,9 @@ pub fn normalize(
     let sent = std::mem::take(&mut draft.value);
     draft.value =
         schema::normalize_owned(found, sent, unknown, "").map_err(|err| undecodable(kind, &err))?;
+    if &*kind.storage == "daemonsets" {
+        template_generation(&draft.value).map_err(|why| undecodable(kind, &why))?;
+    }
     if kind.has(Trait::RawData)
         && let Some(map) = draft.value.as_object_mut()
     {
@@ -116,7 +122,7 @@ pub fn drop_empty_lists(kind: &Kind, draft: &mut Draft, version: EmulatedVersion
     }
 }
 
-fn undecodable(kind: &Kind, err: &DecodeError) -> ApiError {
+fn undecodable(kind: &Kind, err: &dyn Display) -> ApiError {
     ApiError::bad_request(format!(
         "{} in version {:?} cannot be handled as a {}: {err}",
         kind.kind, kind.version, kind.kind

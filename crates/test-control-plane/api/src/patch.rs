@@ -327,7 +327,9 @@ fn go_type(value: &Value) -> &'static str {
 fn strategic(kind: &Kind, old: &Value, patch: &Value) -> ApiResult<Value> {
     let of = type_of(kind).map_or_else(|| "".into(), TypeName::from);
     strategic_merge::apply(of, old, patch).map_err(|err| match err {
-        StrategicMergeError::UnknownDirective(_) => ApiError::bad_request(err.to_string()),
+        StrategicMergeError::UnknownDirective(_) | StrategicMergeError::RetainKeys => {
+            ApiError::bad_request(err.to_string())
+        }
         _ => ApiError::internal(err.to_string()),
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kube_apimachinery::go_duration;
 
+use crate::go::strconv::parse_int;
 use crate::status::{ApiError, ApiResult};
 
 /// The parameters of a request. The first value of a repeated one wins.
@@ -57,16 +58,8 @@ impl Query {
         let Some(text) = self.0.get(key) else {
             return Ok(None);
         };
-        text.parse().map(Some).map_err(|_| {
-            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-            let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            let why = if is_number {
-                "value out of range"
-            } else {
-                "invalid syntax"
-            };
-            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
-        })
+        let parsed = parse_int(text).map_err(ApiError::bad_request)?;
+        Ok(Some(parsed))
     }
 
     /// Returns the client's timeout for the request.

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::decode::as_warnings;
 use crate::kinds::Kind;
+use crate::normalize::normalize;
+use crate::object::Draft;
 use crate::options::FieldValidation;
 use crate::patch::{self, Patch, Patched};
 use crate::settings::{EmulatedVersion, UnknownFields};
@@ -31,12 +33,18 @@ pub struct MemberCheck<'a> {
 
 impl MemberCheck<'_> {
     /// Finds repeated and unknown fields of a POST or PUT. Returns warnings, or an error for a
-    /// strict client. `in_yaml` is the error about repeated fields in the body's original YAML.
+    /// strict client. `draft` is the object in the body, `in_yaml` the error about repeated fields in its
+    /// original YAML.
     ///
     /// # Errors
     ///
-    /// 400 for a strict client.
-    pub fn body(self, text: &[u8], in_yaml: Option<String>) -> ApiResult<Vec<String>> {
+    /// 400 for a strict client, and for a value of the wrong type beside unknown fields.
+    pub fn body(
+        self,
+        draft: &Draft,
+        text: &[u8],
+        in_yaml: Option<String>,
+    ) -> ApiResult<Vec<String>> {
         let Self {
             kind,
             validation,
@@ -60,6 +68,9 @@ impl MemberCheck<'_> {
                 &value,
             )));
         }
+        if !found.is_empty() {
+            self.check_types(draft)?;
+        }
         if validation != FieldValidation::Strict || found.is_empty() {
             return Ok(found
                 .iter()
@@ -76,11 +87,12 @@ impl MemberCheck<'_> {
     }
 
     /// Finds repeated fields of a patch and the unknown fields that it adds to the object.
-    /// `patched` returns the object before the patch and the result.
+    /// `patched` returns the object before the patch and the result, or nothing for a patch that doesn't
+    /// apply: the update reports why.
     ///
     /// # Errors
     ///
-    /// 422 for a strict client.
+    /// 422 for a strict client, and for a value of the wrong type beside unknown fields.
     pub fn patch(
         self,
         patch: &Patch,
@@ -101,36 +113,47 @@ impl MemberCheck<'_> {
             Patch::Merge(_) | Patch::Strategic(_) => printed(&walk::repeated(text), ""),
         };
         let is_strict = validation == FieldValidation::Strict;
-        let patched = if is_strict || self.reports_unknown() {
-            patched()
-        } else {
-            None
-        };
-        if let Some((old, new)) = &patched {
-            let mut brought = walk(kind, version, &new.text());
-            if !brought.is_empty() {
-                // Ignore findings in the old object.
-                let known = walk(kind, version, old.to_string().as_bytes());
-                brought.retain(|finding| !known.contains(finding));
-            }
-            found.extend(printed(&brought, ""));
-            if let Some(custom) = &kind.custom {
-                let new = new.draft.to_value();
-                found.extend(unknown(&custom.unknown_fields(
-                    &kind.api_version(),
-                    &kind.kind,
-                    &new,
-                )));
-            }
-        }
-        if !is_strict || found.is_empty() {
+        if !is_strict && !self.reports_unknown() {
             return Ok(found);
         }
-        let result = match &patched {
-            Some((_, new)) => patch.shown(kind, new),
-            None => String::from_utf8_lossy(text).into_owned(),
+        let Some((old, new)) = patched() else {
+            return Ok(Vec::new());
         };
+        let mut brought = walk(kind, version, &new.text());
+        if !brought.is_empty() {
+            // Ignore findings in the old object.
+            let known = walk(kind, version, old.to_string().as_bytes());
+            brought.retain(|finding| !known.contains(finding));
+        }
+        found.extend(printed(&brought, ""));
+        if let Some(custom) = &kind.custom {
+            let (version, new) = (kind.api_version(), new.draft.to_value());
+            found.extend(unknown(&custom.unknown_fields(&version, &kind.kind, &new)));
+        }
+        if found.is_empty() {
+            return Ok(found);
+        }
+        self.check_types(&new.draft)
+            .map_err(|error| patch.undecodable(kind, error, Some(&new)))?;
+        if !is_strict {
+            return Ok(found);
+        }
+        let result = patch.shown(kind, &new);
         Err(patch::invalid(&result, &strict_error(&found)))
+    }
+
+    /// Checks the types of all values. Upstream's decoder says nothing of unknown fields beside a value
+    /// of the wrong type; custom resources are decoded without types.
+    fn check_types(self, draft: &Draft) -> ApiResult<()> {
+        if self.kind.custom.is_some() {
+            return Ok(());
+        }
+        normalize(
+            self.kind,
+            &mut draft.clone(),
+            self.version,
+            self.unknown_fields,
+        )
     }
 
     /// Returns true if unknown fields are reported. Without `fieldValidation`, only pruned fields

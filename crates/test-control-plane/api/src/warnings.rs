@@ -59,7 +59,8 @@ pub fn of_deletion(kind: &Kind, options: &DeleteOptions) -> Option<&'static str>
 pub fn of_owners(object: &Value, is_patched: bool) -> Option<String> {
     let mut seen = Vec::new();
     let mut repeated = Vec::new();
-    for owner in list_at(object, "/metadata/ownerReferences") {
+    let owners = list_at(object, "/metadata/ownerReferences");
+    for owner in owners.filter(|owner| owner.is_object()) {
         if seen.contains(&owner) {
             repeated.push(text(owner, "uid"));
         } else {

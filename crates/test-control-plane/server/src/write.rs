@@ -222,7 +222,6 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
         "creationTimestamp",
         "generation",
         "resourceVersion",
-        "selfLink",
     ] {
         set_or_remove(metadata, member, before.get(member).cloned());
     }
@@ -271,6 +270,8 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
             match &*kind.storage {
                 "certificatesigningrequests" | "namespaces" => keep(new, old, "spec"),
                 "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
+                // The fields of disabled gates that go next count as well.
+                "endpointslices" => count_generation(kind, new, old),
                 DEFINITIONS => custom::note_stored_version(&mut new.value),
                 _ => {}
             }
@@ -307,7 +308,7 @@ pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
     }
     let counted: &[&str] = match &*kind.storage {
         "deployments" => &["/spec", "/metadata/annotations"],
-        "endpointslices" => &["/endpoints", "/ports"],
+        "endpointslices" => &["/addressType", "/endpoints", "/ports", "/metadata/labels"],
         "podtemplates" => &["/template"],
         "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => &["/webhooks"],
         _ => &["/spec"],

@@ -9,7 +9,8 @@ const TEMPLATES: [(&str, &str); 2] = [
     ("JobTemplateSpec", "jobTemplate"),
 ];
 
-/// Replaces null elements of lists of objects by empty objects, and adds missing templates.
+/// Replaces null elements of lists of objects by empty objects, and adds missing templates with the
+/// objects that hold them.
 pub(super) fn fill(of: &Type, value: &mut Value) {
     let Some(members) = value.as_object_mut() else {
         return;
@@ -18,7 +19,7 @@ pub(super) fn fill(of: &Type, value: &mut Value) {
         let Some(inner) = field.object_type() else {
             continue;
         };
-        if is_template(field, inner) {
+        if is_template(field, inner) || holds_template(field, inner) {
             let template = members.entry(field.name).or_insert(Value::Null);
             fill_null(template);
         }
@@ -42,6 +43,12 @@ fn is_template(field: &Field, of: &Type) -> bool {
     matches!(field.shape, Shape::Plain) && TEMPLATES.contains(&(of.name, field.name))
 }
 
+fn holds_template(field: &Field, of: &Type) -> bool {
+    let mut inner = of.fields.iter();
+    let is_plain = matches!(field.shape, Shape::Plain);
+    is_plain && inner.any(|inner| inner.object_type().is_some_and(|of| is_template(inner, of)))
+}
+
 fn fill_null(value: &mut Value) {
     if value.is_null() {
         *value = Value::Object(Map::new());
@@ -63,6 +70,10 @@ mod tests {
             set["spec"],
             json!({"volumeClaimTemplates": [{}], "template": {}})
         );
+        let mut job = json!({});
+        fill(find_type("CronJob").unwrap(), &mut job);
+        let spec = json!({"jobTemplate": {"spec": {"template": {}}}});
+        assert_eq!(job, json!({"spec": spec}));
         let mut controller = json!({"spec": {}});
         fill(find_type("ReplicationController").unwrap(), &mut controller);
         assert_eq!(controller, json!({"spec": {}}));

@@ -48,23 +48,12 @@ pub(super) fn set_defaults(job: &mut Value) {
             spec.insert(member.to_owned(), default);
         }
     }
-    let rules = spec
-        .get_mut("podFailurePolicy")
-        .and_then(|it| it.get_mut("rules"));
-    for rule in rules.and_then(Value::as_array_mut).into_iter().flatten() {
-        let patterns = rule.get_mut("onPodConditions");
-        let patterns = patterns.and_then(Value::as_array_mut).into_iter().flatten();
-        for pattern in patterns.filter_map(Value::as_object_mut) {
-            if is_absent(pattern, "status") || pattern["status"] == "" {
-                pattern.insert("status".to_owned(), json!("True"));
-            }
-        }
-    }
 }
 
 /// Returns true if a job has labels.
 pub fn is_labelled(job: &Value) -> bool {
-    at(job, "/metadata/labels").is_some_and(is_filled)
+    let labels = at(job, "/metadata/labels").filter(|labels| !labels.is_null());
+    labels.is_some_and(|labels| labels.as_object().is_none_or(|labels| !labels.is_empty()))
 }
 
 /// Sets the labels of a job to those of its pods.

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::go::strconv::parse_int;
 use crate::members::object_mut;
 use crate::object::MetadataRef;
 
@@ -142,7 +143,8 @@ pub(super) fn network_policy(value: &mut Value) {
         let list = value.pointer(pointer).and_then(Value::as_array);
         list.map_or(0, Vec::len)
     };
-    if count(value, "/spec/policyTypes") > 0 {
+    let types = value.pointer("/spec/policyTypes");
+    if types.is_some_and(|types| !types.is_null() && *types != json!([])) {
         return;
     }
     let egress = (count(value, "/spec/egress") > 0).then_some("Egress");
@@ -202,13 +204,21 @@ pub(super) fn replication_controller(value: &mut Value) {
     }
 }
 
+/// Reads a daemon set's template counter; 0 if it has none.
+///
+/// # Errors
+///
+/// The annotation is no integer: upstream can't decode the set.
+pub(crate) fn template_generation(set: &Value) -> Result<i64, String> {
+    let annotations = MetadataRef(set.get("metadata"));
+    annotations
+        .annotation(TEMPLATE_GENERATION)
+        .map_or(Ok(0), parse_int)
+}
+
 /// Updates a daemon set's template counter; a new set starts at 1.
 pub fn count_templates(new: &mut Value, old: Option<&Value>) {
-    let count = |value: &Value| -> i64 {
-        let annotations = value.pointer("/metadata/annotations");
-        let text = annotations.and_then(|a| a.get(TEMPLATE_GENERATION)?.as_str());
-        text.and_then(|text| text.parse().ok()).unwrap_or(0)
-    };
+    let count = |value: &Value| template_generation(value).unwrap_or_default();
     let count = match old {
         None => count(new).max(1),
         Some(old) => {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use kube_apimachinery::schema::{Field, Shape, Type};
+use kube_apimachinery::schema::{self, Field, Shape, Type};
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, type_of};
@@ -126,10 +126,19 @@ fn is_copied(value: &Value) -> bool {
 fn is_absent(field: &Field, value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
-        Some(Value::String(text)) => field.shape == Shape::Plain && text.is_empty(),
-        Some(Value::Number(number)) => field.shape == Shape::Plain && number.as_i64() == Some(0),
+        Some(_) if field.shape != Shape::Plain => false,
+        Some(Value::String(text)) => text.is_empty() && !is_number(field),
+        Some(Value::Number(number)) => number.as_i64() == Some(0) && !is_text(field),
         Some(_) => false,
     }
+}
+
+fn is_text(field: &Field) -> bool {
+    matches!(field.kind, schema::Kind::String(_))
+}
+
+fn is_number(field: &Field) -> bool {
+    matches!(field.kind, schema::Kind::Int32 | schema::Kind::Int64)
 }
 
 fn parse(text: &'static str) -> BTreeMap<&'static str, Vec<Default>> {

@@ -1,42 +1,8 @@
 //! JSON values in the formats of Go's `fmt`, for error messages. A whole number beyond 64 bits with sign
 //! is a float, as in Go.
 
+pub(crate) use kube_apimachinery::json::{float_to_go_format as float, to_go_format as value};
 use serde_json::Value;
-
-/// Formats a value as Go's `%v`.
-pub(crate) fn value(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Number(number) if !number.is_i64() => float(number.as_f64().unwrap_or_default()),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(self::value).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(members) => {
-            let member =
-                |(name, value): (&String, &Value)| format!("{name}:{}", self::value(value));
-            let members: Vec<String> = members.iter().map(member).collect();
-            format!("map[{}]", members.join(" "))
-        }
-    }
-}
-
-/// Formats a number as Go's `%v`.
-pub(crate) fn float(number: f64) -> String {
-    let scientific = format!("{number:e}");
-    match scientific.split_once('e') {
-        Some((digits, exponent)) if !matches!(exponent.parse(), Ok(-4..6)) => {
-            let (sign, exponent) = match exponent.strip_prefix('-') {
-                Some(exponent) => ('-', exponent),
-                None => ('+', exponent),
-            };
-            format!("{digits}e{sign}{exponent:0>2}")
-        }
-        _ => number.to_string(),
-    }
-}
 
 /// Formats a value as Go's `%#v`.
 pub(crate) fn syntax(value: &Value) -> String {

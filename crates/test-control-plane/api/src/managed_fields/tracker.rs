@@ -47,10 +47,12 @@ pub fn track(writer: &Writer<'_>, live: Option<&Value>, new: &Value) -> Value {
     update(writer, live, new, managed, writer.manager).encode()
 }
 
-/// Reports whether the values in an object have the types of their fields. Only a custom resource may
-/// have others, where its validation ignores them.
+/// Reports whether the values in an object have the types of their fields, and the elements of keyed
+/// lists a key. Only a custom resource may have others, where its validation ignores them, and a service
+/// account, whose secrets may lack a name.
 pub fn is_trackable(kind: &Arc<Kind>, object: &Value) -> bool {
-    kind.custom.is_none() || is_typed(TypeRef::in_version(kind, Version::NEWEST), object)
+    let is_checked = kind.custom.is_some() || &*kind.storage == "serviceaccounts";
+    !is_checked || is_typed(TypeRef::in_version(kind, Version::NEWEST), object)
 }
 
 /// Reports whether all versions of the managers have the fields of a custom resource.

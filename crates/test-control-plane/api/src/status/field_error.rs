@@ -1,5 +1,6 @@
 //! Validation errors of single fields.
 
+use kube_apimachinery::json::to_go_string;
 use serde_json::Value;
 
 use crate::go::fmt;
@@ -124,12 +125,12 @@ impl FieldError {
     }
 }
 
-/// Returns the text of a value: as JSON, but of a number as Go prints it.
+/// Returns the text of a value: a number and an object as Go prints them, anything else as JSON.
 fn shown(value: &Value) -> String {
-    if value.is_number() {
-        fmt::value(value)
-    } else {
-        value.to_string()
+    match value {
+        Value::Number(_) => fmt::value(value),
+        Value::Array(_) | Value::Object(_) => to_go_string(value),
+        _ => value.to_string(),
     }
 }
 

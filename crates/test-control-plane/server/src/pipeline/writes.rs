@@ -100,13 +100,13 @@ pub(super) async fn handle_update(
         }
         let validation = options.field_validation;
         let patch = Patch::parse(of, content_type, &incoming.sent, validation)?;
-        if request.target == Target::Part(Subresource::Scale) {
-            let text =
-                handlers::update_scale(writes, request, &ScaleSource::Patch(&patch), &options)
-                    .await?;
-            return Ok(reply::json_text(StatusCode::OK, text));
-        }
         let found = write::check_patch(&writes.reads, request, &patch, body, validation).await?;
+        if request.target == Target::Part(Subresource::Scale) {
+            let source = ScaleSource::Patch(&patch);
+            let text = handlers::update_scale(writes, request, &source, &options).await;
+            let reply = text.map(|text| reply::json_text(StatusCode::OK, text));
+            return reply::with_warnings(reply, &found);
+        }
         (Source::Patch(patch), found)
     } else if request.target == Target::Part(Subresource::Scale) {
         let (scale, warnings) =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube_test_control_plane_api::decode::{self, BodyFormat};
-use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, stored};
+use kube_test_control_plane_api::kinds::{Kind, SCALE, Subresource, Target, Trait, stored};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{FieldValidation, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, Patched};
@@ -96,7 +96,7 @@ pub(crate) fn member_check(
     }
 }
 
-/// Checks a patch for repeated and unknown fields.
+/// Checks a patch of an object, or of its scale, for repeated and unknown fields.
 ///
 /// # Errors
 ///
@@ -110,6 +110,10 @@ pub(crate) async fn check_patch(
 ) -> ApiResult<Vec<String>> {
     if let Some(current) = reads.store.get(&request.key()) {
         conversion::prepare(reads, &request.kind, &[current]).await;
+    }
+    if request.target == Target::Part(Subresource::Scale) {
+        let check = member_check(reads.behaviour(), &SCALE, validation);
+        return check.patch(patch, text, || patched_scale(reads, request, patch));
     }
     let check = member_check(reads.behaviour(), &request.kind, validation);
     check.patch(patch, text, || patched(reads, request, patch))
@@ -136,6 +140,22 @@ fn patched(reads: &Reads, request: &ResourceRequest, patch: &Patch) -> Option<(V
     Some((old.to_value(), patched))
 }
 
+/// As [`patched`], for the scale of an object.
+fn patched_scale(
+    reads: &Reads,
+    request: &ResourceRequest,
+    patch: &Patch,
+) -> Option<(Value, Patched)> {
+    let current = reads.store.get(&request.key())?;
+    let old = conversion::known(reads, &request.kind, &current).ok()?;
+    let scale = Draft {
+        value: super::scale_of(stored(&request.kind), &old),
+        data: None,
+    };
+    let patched = patch.apply(&SCALE, &scale).ok()?;
+    Some((scale.value, patched))
+}
+
 /// Returns the object in a body and the warnings for the client.
 pub(crate) fn decode(
     behaviour: Behaviour,
@@ -157,7 +177,7 @@ pub(crate) fn decode(
         BodyFormat::Protobuf => return Ok((draft, Vec::new())),
     };
     let check = member_check(behaviour, kind, options.field_validation);
-    let warnings = check.body(&text, in_yaml)?;
+    let warnings = check.body(&draft, &text, in_yaml)?;
     Ok((draft, warnings))
 }
 
