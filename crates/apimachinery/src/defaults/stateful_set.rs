@@ -49,9 +49,15 @@ pub fn set_stateful_set_defaults(set: &mut Value, max_unavailable_gate: bool) {
         set_template_object_defaults(template);
     }
     for claim in elements(spec, "volumeClaimTemplates") {
-        // The server's conversion always overwrites them.
-        claim.insert(String::from("apiVersion"), Value::from("v1"));
-        claim.insert(String::from("kind"), Value::from("PersistentVolumeClaim"));
+        // The server's conversion overwrites all texts.
+        for (name, text) in [("apiVersion", "v1"), ("kind", "PersistentVolumeClaim")] {
+            if claim
+                .get(name)
+                .is_none_or(|old| old.is_null() || old.is_string())
+            {
+                claim.insert(name.to_owned(), Value::from(text));
+            }
+        }
         set_claim_object_defaults(claim);
     }
 }

@@ -27,7 +27,7 @@ use crate::settings::ServerGates;
 use crate::status::{ApiError, ApiResult, FieldError};
 
 pub use jobs::{is_labelled, label_like_pods, select_own_pods};
-pub(crate) use others::template_generation;
+pub(crate) use others::convert_daemon_set;
 pub use others::{count_templates, is_default};
 pub use priority::FindClass;
 pub use runtime_class::{admit_runtime_class, check_overhead};

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Value, json};
 
-use crate::defaults::template_generation;
+use crate::defaults::convert_daemon_set;
 use crate::kinds::{Kind, Trait, type_in};
 use crate::object::Draft;
 use crate::settings::{EmulatedVersion, UnknownFields};
@@ -78,7 +78,7 @@ pub fn normalize(
     draft.value =
         schema::normalize_owned(found, sent, unknown, "").map_err(|err| undecodable(kind, &err))?;
     if &*kind.storage == "daemonsets" {
-        template_generation(&draft.value).map_err(|why| undecodable(kind, &why))?;
+        convert_daemon_set(&mut draft.value).map_err(|why| undecodable(kind, &why))?;
     }
     if kind.has(Trait::RawData)
         && let Some(map) = draft.value.as_object_mut()

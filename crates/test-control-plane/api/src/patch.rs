@@ -8,6 +8,8 @@ use kube_apimachinery::schema::TypeName;
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
+pub use unstructured::wrap_integers;
+
 use crate::decode;
 use crate::go;
 use crate::go::json::cursor::{is_huge, numbers};
@@ -154,6 +156,7 @@ impl Patch {
             // A strategic patch decodes the data too, which sorts its fields.
             Self::Strategic(patch) => merged(kind, old, false, |value| {
                 *value = strategic(kind, value, patch)?;
+                wrap_integers(kind, patch, value);
                 Ok(())
             })?,
         };
@@ -207,6 +210,24 @@ impl Patch {
             Self::Json(_) => String::from_utf8_lossy(&patched.text()).into_owned(),
         }
     }
+}
+
+/// Returns the reason why upstream can't convert an applied object with this decoding error.
+///
+/// Upstream: `unstructuredConverter.ConvertToVersion`.
+pub fn unconvertible(kind: &Kind, error: ApiError) -> String {
+    let reason = format!("cannot be handled as a {}: ", kind.kind);
+    let Some((_, why)) = error.message.split_once(&reason) else {
+        return error.message;
+    };
+    let mismatch = unstructured::mismatch(why);
+    format!(
+        "unable to convert unstructured object to {}/{}, Kind={}: {}",
+        kind.group,
+        kind.version,
+        kind.kind,
+        mismatch.as_deref().unwrap_or(why)
+    )
 }
 
 /// Drops the null fields of objects in lists, which RFC 7396 keeps.

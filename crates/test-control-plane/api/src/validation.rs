@@ -38,7 +38,7 @@ use serde_json::Value;
 use crate::custom::DEFINITIONS;
 pub(crate) use crate::go::names::{dns_label, dns_subdomain, letter_label};
 pub use crate::go::names::{path_segment, qualified_name};
-use crate::kinds::{Kind, Subresource, Target, type_of};
+use crate::kinds::{Kind, Subresource, Target, type_in};
 use crate::settings::ServerGates;
 pub(crate) use custom::is_known_format;
 use engine::{Context, Errors, Place, Pod};
@@ -52,7 +52,7 @@ pub fn validate(subject: Subject<'_>) -> Findings {
     let old = subject.old.map(|old| &old.value);
     let context = &Context {
         old,
-        of: type_of(subject.kind),
+        of: type_in(subject.kind, subject.version.schema()),
         pod: pod(subject.kind, value, old),
         ..tables::context(subject.gates)
     };
@@ -83,6 +83,7 @@ pub fn validate(subject: Subject<'_>) -> Findings {
     if is_status && &*subject.kind.storage == "namespaces" {
         others::phase(subject, errors);
     }
+    metadata::validate_last(subject, place, errors);
     Findings::from(all)
 }
 

@@ -26,7 +26,7 @@ pub(crate) use decoding::{
     check_patch, decode, fit_to_store, is_scaled_custom, normalize, normalize_applied, posted,
     to_stored, undecodable,
 };
-pub(crate) use scale::scale_of;
+pub(crate) use scale::{live_scale, scale_of};
 pub(crate) use stored_size::check_stored_size;
 pub(crate) use tracking::{keep_reset, keep_times, served_value, track};
 
@@ -105,13 +105,17 @@ pub(crate) fn set_namespace(kind: &Kind, namespace: &str, draft: &mut Draft) {
     set_or_remove(draft.metadata_mut(), "namespace", namespace);
 }
 
-/// Removes the status of a new object, which only controllers set.
+/// Removes the status of a new object, which only controllers set. A pod keeps its class of quality.
 pub(crate) fn drop_status(kind: &Kind, draft: &mut Draft) {
     if kind.serves(Subresource::Status)
         && &*kind.storage != "nodes"
         && let Some(map) = draft.value.as_object_mut()
     {
-        map.remove("status");
+        let status = map.remove("status");
+        let class = status.as_ref().and_then(|status| status.get("qosClass"));
+        if let Some(class) = class.filter(|class| &*kind.storage == "pods" && !class.is_null()) {
+            map.insert("status".to_owned(), json!({"qosClass": class}));
+        }
     }
 }
 

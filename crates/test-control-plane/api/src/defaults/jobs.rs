@@ -108,8 +108,10 @@ fn insert(value: &mut Value, pointer: &str, member: &str, inserted: Option<Value
     }
 }
 
+/// Returns true for labels that can be decoded.
 fn is_filled(value: &Value) -> bool {
-    value.as_object().is_some_and(|members| !members.is_empty())
+    let labels = value.as_object().filter(|labels| !labels.is_empty());
+    labels.is_some_and(|labels| labels.values().all(Value::is_string))
 }
 
 #[cfg(test)]

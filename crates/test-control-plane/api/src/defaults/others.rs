@@ -38,7 +38,13 @@ pub(super) fn secret(value: &mut Value) {
     if let Some(data) = data.as_object_mut() {
         for (key, text) in texts {
             let text = text.as_str().unwrap_or_default();
-            data.insert(key, json!(STANDARD.encode(text)));
+            let is_decoded = data.get(&key).is_none_or(|old| {
+                old.is_null() || old.as_str().is_some_and(|old| STANDARD.decode(old).is_ok())
+            });
+            // The error of another value comes first.
+            if is_decoded {
+                data.insert(key, json!(STANDARD.encode(text)));
+            }
         }
     }
 }
@@ -205,15 +211,31 @@ pub(super) fn replication_controller(value: &mut Value) {
 }
 
 /// Reads a daemon set's template counter; 0 if it has none.
-///
-/// # Errors
-///
-/// The annotation is no integer: upstream can't decode the set.
-pub(crate) fn template_generation(set: &Value) -> Result<i64, String> {
+fn template_generation(set: &Value) -> Result<i64, String> {
     let annotations = MetadataRef(set.get("metadata"));
     annotations
         .annotation(TEMPLATE_GENERATION)
         .map_or(Ok(0), parse_int)
+}
+
+/// Converts a daemon set to upstream's internal type, in which the template counter is a number, and
+/// back.
+///
+/// # Errors
+///
+/// The annotation with the counter is no integer.
+///
+/// Upstream: `Convert_v1_DaemonSet_To_apps_DaemonSet`.
+pub(crate) fn convert_daemon_set(set: &mut Value) -> Result<(), String> {
+    let count = template_generation(set)?;
+    set_template_generation(set, count);
+    Ok(())
+}
+
+fn set_template_generation(set: &mut Value, count: i64) {
+    if let Some(annotations) = child(&mut set["metadata"], "annotations") {
+        annotations.insert(TEMPLATE_GENERATION.to_owned(), json!(count.to_string()));
+    }
 }
 
 /// Updates a daemon set's template counter; a new set starts at 1.
@@ -226,9 +248,7 @@ pub fn count_templates(new: &mut Value, old: Option<&Value>) {
             count(old) + i64::from(changed)
         }
     };
-    if let Some(annotations) = child(&mut new["metadata"], "annotations") {
-        annotations.insert(TEMPLATE_GENERATION.to_owned(), json!(count.to_string()));
-    }
+    set_template_generation(new, count);
 }
 
 /// Returns true if claims without a class use this one.

@@ -1,17 +1,78 @@
 //! Messages about values of a wrong type in the result of a strategic merge patch, which
 //! upstream reads without JSON.
 
-use kube_apimachinery::schema::{Kind, find_type};
+use kube_apimachinery::schema::{self, Type, find_type};
+use serde_json::Value;
+
+use crate::kinds::{Kind, type_of};
+
+/// Wraps the integers of an object that have too many bits for their fields, if `sent` has such: a
+/// conversion of integers in Go doesn't check them.
+///
+/// Upstream: `fromUnstructured`.
+pub fn wrap_integers(kind: &Kind, sent: &Value, object: &mut Value) {
+    if has_wide_integer(sent)
+        && let Some(of) = type_of(kind).filter(|_| kind.custom.is_none())
+    {
+        wrap_in(of, object);
+    }
+}
+
+fn has_wide_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_i64().is_some_and(|it| i32::try_from(it).is_err()),
+        Value::Array(elements) => elements.iter().any(has_wide_integer),
+        Value::Object(members) => members.values().any(has_wide_integer),
+        _ => false,
+    }
+}
+
+fn wrap_in(of: &Type, object: &mut Value) {
+    let Some(members) = object.as_object_mut() else {
+        return;
+    };
+    for (name, value) in members {
+        let Some(field) = of.field(name) else {
+            continue;
+        };
+        let values = match value {
+            Value::Array(elements) => elements.as_mut_slice(),
+            one => std::slice::from_mut(one),
+        };
+        for value in values {
+            match (field.kind, field.object_type()) {
+                (_, Some(of)) => wrap_in(of, value),
+                (schema::Kind::Int32, _) => wrap(value),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the lower bits remain, as in Go"
+)]
+fn wrap(value: &mut Value) {
+    if let Some(number) = value.as_i64() {
+        *value = Value::from(number as i32);
+    }
+}
 
 /// Returns the message for a value that JSON decoding reports with `why`; `None` for another error.
 ///
 /// Upstream: `fromUnstructured`.
 pub(super) fn mismatch(why: &str) -> Option<String> {
+    if why.starts_with("illegal base64 data") {
+        return Some(format!("error decoding from json: {why}"));
+    }
     let (found, into) = why
         .strip_prefix("json: cannot unmarshal ")?
         .split_once(" into Go ")?;
     let (field, of) = into.rsplit_once(" of type ")?;
-    if is_read_as_json(field) {
+    let kind = kind_of(field);
+    if let Some(schema::Kind::IntOrString | schema::Kind::MicroTime | schema::Kind::Time) = kind {
+        // Upstream reads these as JSON all the same.
         return Some(format!(
             "json: cannot unmarshal {found} into Go value of type {of}"
         ));
@@ -24,7 +85,11 @@ pub(super) fn mismatch(why: &str) -> Option<String> {
         _ => found,
     };
     let is_integer = of.starts_with("int");
+    let is_whole = of.starts_with("[]") || of.starts_with("map[");
+    let is_text = !is_whole && matches!(kind, Some(schema::Kind::String(_)));
     Some(match (found, of) {
+        ("int64" | "float64", of) if is_text => format!("cannot convert {found} to {of}"),
+        _ if is_text => "unrecognized type: string".to_owned(),
         (_, of) if of.starts_with("[]") => format!("cannot restore slice from {found}"),
         (_, of) if of.starts_with("map[") => format!("cannot restore map from {found}"),
         (_, of) if of.contains('.') => format!("cannot restore struct from: {found}"),
@@ -34,20 +99,30 @@ pub(super) fn mismatch(why: &str) -> Option<String> {
     })
 }
 
-/// Returns true if upstream reads a field (`struct field Type.path.name`) as JSON all the same.
-fn is_read_as_json(field: &str) -> bool {
-    let path = field.strip_prefix("struct field ").unwrap_or_default();
-    let holder = path.split('.').next().and_then(find_type);
-    let name = path.rsplit('.').next().unwrap_or_default();
-    let kind = holder
-        .and_then(|holder| holder.field(name))
-        .map(|field| field.kind);
-    matches!(kind, Some(Kind::IntOrString | Kind::MicroTime | Kind::Time))
+/// Returns the kind of a field (`struct field Type.path.name`).
+fn kind_of(field: &str) -> Option<schema::Kind> {
+    let path = field.strip_prefix("struct field ")?;
+    let holder = path.split('.').next().and_then(find_type)?;
+    let name = path.rsplit('.').next()?;
+    holder.field(name).map(|field| field.kind)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::kinds::by_kind;
+
+    #[test]
+    fn wide_integers_lose_their_upper_bits() {
+        let kind = by_kind("apps/v1", "StatefulSet").unwrap();
+        let sent = json!({"spec": {"replicas": 2_147_483_648_i64, "ordinals": {"start": -1}}});
+        let mut set = sent.clone();
+        wrap_integers(kind, &sent, &mut set);
+        assert_eq!(set["spec"]["replicas"], i32::MIN);
+        assert_eq!(set["spec"]["ordinals"]["start"], -1);
+    }
 
     #[test]
     fn messages_name_the_types_of_go() {
@@ -66,6 +141,11 @@ mod tests {
             "cannot restore map from slice"
         );
         assert_eq!(mismatch("no kind"), None);
+        let why = mismatch("illegal base64 data at input byte 3").unwrap();
+        assert_eq!(
+            why,
+            "error decoding from json: illegal base64 data at input byte 3"
+        );
         let why = "json: cannot unmarshal number into Go struct field \
                    PodCondition.status.conditions.lastTransitionTime of type string";
         assert_eq!(

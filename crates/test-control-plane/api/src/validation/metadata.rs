@@ -61,7 +61,7 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         {
             Rounds::Update
         }
-        "deviceclasses" | "resourceclaims" | "storageclasses" => Rounds::FullAndUpdate,
+        "deviceclasses" | "resourceclaims" => Rounds::FullAndUpdate,
         // The rules of some kinds have the update rules in between.
         "clusterrolebindings"
         | "clusterroles"
@@ -75,6 +75,7 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         | "rolebindings"
         | "roles"
         | "runtimeclasses"
+        | "storageclasses"
         | "volumeattachments" => Rounds::Full,
         _ => Rounds::UpdateAndFull,
     }
@@ -86,13 +87,8 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
     let mut errors = Errors::new();
     let rounds = rounds(subject);
     if subject.old.is_none() {
-        match rounds {
-            Rounds::Nothing => full(kind, metadata, NameRule::PathSegment, &mut errors),
-            _ => full_with_known_finalizers(kind, metadata, &mut errors),
-        }
-        // The other rules for names imply that of paths.
-        if errors.is_empty() && kind.name_rule == NameRule::LongName {
-            full(kind, metadata, NameRule::PathSegment, &mut errors);
+        if rounds != Rounds::Nothing {
+            full_with_known_finalizers(kind, metadata, &mut errors);
         }
         return errors;
     }
@@ -118,6 +114,19 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
         Rounds::Nothing => {}
     }
     errors
+}
+
+/// Checks the metadata of a new object that is valid otherwise.
+///
+/// Upstream: `BeforeCreate`.
+pub(super) fn validate_last(subject: Subject<'_>, place: &Place<'_>, errors: &mut Errors) {
+    // The other rules for names imply that of paths.
+    let is_checked = rounds(subject) != Rounds::Nothing;
+    let implies = is_checked && subject.kind.name_rule != NameRule::LongName;
+    if subject.old.is_none() && errors.is_empty() && !implies {
+        let metadata = &place.member("metadata");
+        full(subject.kind, metadata, NameRule::PathSegment, errors);
+    }
 }
 
 /// Upstream: `ValidateObjectMeta` of the core group, or of apimachinery for other kinds.

@@ -2,7 +2,7 @@
 
 use crate::kinds::{Kind, Target};
 use crate::object::Draft;
-use crate::settings::ServerGates;
+use crate::settings::{EmulatedVersion, ServerGates};
 use crate::status::FieldError;
 
 /// The write to validate.
@@ -20,6 +20,8 @@ pub struct Subject<'a> {
     pub target: Target,
     /// The server's feature gates.
     pub gates: ServerGates,
+    /// The version whose fields errors show.
+    pub version: EmulatedVersion,
 }
 
 /// Errors and warnings of a write.

@@ -9,7 +9,7 @@ use kube_test_control_plane_api::normalize::Empties;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::{views, warnings};
+use kube_test_control_plane_api::{patch, views, warnings};
 use serde_json::Value;
 
 use super::apply_body::Configuration;
@@ -162,14 +162,15 @@ fn merge(
 fn decode_applied(
     reads: &Reads,
     request: &ResourceRequest,
-    object: Value,
+    mut object: Value,
     config: &Configuration,
 ) -> ApiResult<(Draft, Empties)> {
     let (kind, behaviour) = (stored(&request.kind), reads.behaviour());
+    patch::wrap_integers(&request.kind, &config.value, &mut object);
     let mut new = Draft::from_value(&request.kind, object);
     let wrong = |err: ApiError| {
         let config = described(&config.value);
-        let why = err.message;
+        let why = patch::unconvertible(&request.kind, err);
         let message = format!("failed to convert new object ({config}) to proper version: {why}");
         ApiError::internal(message)
     };

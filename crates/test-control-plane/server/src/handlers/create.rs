@@ -187,13 +187,12 @@ async fn create_named(
         old: None,
         target: Target::Object,
         gates: behaviour.gates,
+        version: behaviour.version,
     };
     access::check_escalation(&writes.access, request, &draft, None)?;
     let found = validate(writes, request, subject, (&empties, &name)).inspect_err(|_| {
-        warnings
-            .iter()
-            .cloned()
-            .for_each(|text| request.remarks.warn(text));
+        let earlier = warnings.iter().cloned();
+        earlier.for_each(|text| request.remarks.warn(text));
     })?;
     check_overhead(reads, kind, &empties.restored(kind, &draft))?;
     normalize::drop_empty_lists(kind, &mut draft, behaviour.version);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube_apimachinery::schema::{self, UnknownMembers};
 use kube_test_control_plane_api::kinds::{Kind, SCALE, Target, stored};
-use kube_test_control_plane_api::managed_fields::{self, Writer, to_parent, to_subresource};
+use kube_test_control_plane_api::managed_fields::{self, Writer, to_parent};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, MetadataRef};
 use kube_test_control_plane_api::options::WriteOptions;
@@ -19,7 +19,7 @@ use crate::incoming::Incoming;
 use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Behaviour, Reads, Writes, now_text};
-use crate::write::{self, check_name, handled_form, scale_of};
+use crate::write::{self, check_name, handled_form, live_scale, scale_of};
 
 /// Returns the scale of an object.
 pub(crate) async fn get_scale(reads: &Reads, request: &ResourceRequest) -> ApiResult<Bytes> {
@@ -116,7 +116,6 @@ fn scaled(
     options: &WriteOptions,
 ) -> ApiResult<(Value, Value)> {
     let kind = stored(&request.kind);
-    let before = scale_of(kind, old);
     let live = live_scale(kind, old);
     let writer = Writer {
         kind: &SCALE,
@@ -128,7 +127,7 @@ fn scaled(
         ScaleSource::Put(scale) => ((*scale).clone(), Box::new(|error| error)),
         ScaleSource::Patch(patch) => {
             let before = Draft {
-                value: before,
+                value: live.clone(),
                 data: None,
             };
             let patched = patch.apply(&SCALE, &before)?;
@@ -185,18 +184,6 @@ async fn admit(
     let mut scale = review::mutate_scale(access, request, live, scale, options).await?;
     let managed = object_mut(&mut scale, "metadata").remove(member);
     Ok((scale, managed.unwrap_or_default()))
-}
-
-/// Returns the scale of an object with the managers of its fields.
-fn live_scale(kind: &Kind, object: &Draft) -> Value {
-    let mut scale = scale_of(kind, object);
-    let managed = to_subresource(kind, object.value.pointer("/metadata/managedFields"));
-    set_or_remove(
-        object_mut(&mut scale, "metadata"),
-        "managedFields",
-        Some(managed),
-    );
-    scale
 }
 
 /// Converts the error of a scale that can't be decoded.

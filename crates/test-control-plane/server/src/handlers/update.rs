@@ -256,6 +256,7 @@ pub(crate) async fn commit_update(
         old: Some(old),
         target: request.target,
         gates: behaviour.gates,
+        version: behaviour.version,
     };
     if new != *old {
         access::check_escalation(&writes.access, request, &new, Some(old))?;

@@ -149,7 +149,7 @@ fn patched_scale(
     let current = reads.store.get(&request.key())?;
     let old = conversion::known(reads, &request.kind, &current).ok()?;
     let scale = Draft {
-        value: super::scale_of(stored(&request.kind), &old),
+        value: super::live_scale(stored(&request.kind), &old),
         data: None,
     };
     let patched = patch.apply(&SCALE, &scale).ok()?;

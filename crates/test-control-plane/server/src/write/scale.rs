@@ -1,6 +1,8 @@
 //! The scale of an object, as `autoscaling/v1`.
 
 use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::managed_fields::to_subresource;
+use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::selectors::selector_text;
 use serde_json::{Value, json};
@@ -48,4 +50,16 @@ pub(crate) fn scale_of(kind: &Kind, object: &Draft) -> Value {
             "selector": selector,
         },
     })
+}
+
+/// Returns the scale of an object with the managers of its fields.
+pub(crate) fn live_scale(kind: &Kind, object: &Draft) -> Value {
+    let mut scale = scale_of(kind, object);
+    let managed = to_subresource(kind, object.value.pointer("/metadata/managedFields"));
+    set_or_remove(
+        object_mut(&mut scale, "metadata"),
+        "managedFields",
+        Some(managed),
+    );
+    scale
 }

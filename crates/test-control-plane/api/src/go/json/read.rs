@@ -109,16 +109,26 @@ pub(crate) fn read_checked(
     duplicates: DuplicateMembers,
     scope: Scope,
 ) -> Value {
-    let mut reader = Reader {
-        cursor: Cursor::new(text),
-        duplicates,
-    };
+    let mut reader = Reader::new(text, duplicates);
     reader.value(expect, scope, 0).unwrap_or(Value::Null)
 }
 
 struct Reader<'a> {
     cursor: Cursor<'a>,
     duplicates: DuplicateMembers,
+    /// Whether values of a wrong type keep their content, which errors about a patch show. Those about a
+    /// body need only its type.
+    keeps_content: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a [u8], duplicates: DuplicateMembers) -> Self {
+        Self {
+            cursor: Cursor::new(text),
+            duplicates,
+            keeps_content: duplicates == DuplicateMembers::Replace,
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -137,11 +147,14 @@ impl Reader<'_> {
     }
 
     fn object(&mut self, expect: Expect, scope: Scope, depth: usize) -> Option<Value> {
-        if let Expect::List(_) | Expect::One(_) = expect {
-            // Errors about a wrong type need only the type, so skip the content.
-            self.cursor.raw();
-            return Some(Value::Object(Map::new()));
-        }
+        let expect = match expect {
+            Expect::List(_) | Expect::One(_) if self.keeps_content => Expect::Anything,
+            Expect::List(_) | Expect::One(_) => {
+                self.cursor.raw();
+                return Some(Value::Object(Map::new()));
+            }
+            expect => expect,
+        };
         if depth > DEPTH_MAX {
             self.cursor.raw();
             return None;
@@ -182,6 +195,7 @@ impl Reader<'_> {
             Expect::Either(of) => Expect::Object(of),
             Expect::Json | Expect::Anything => Expect::Anything,
             Expect::One(Kind::Strings) => Expect::One(Kind::String("string")),
+            _ if self.keeps_content => Expect::Anything,
             Expect::Object(_) | Expect::Map(_) | Expect::One(_) => {
                 self.cursor.raw();
                 return Some(Value::Array(Vec::new()));

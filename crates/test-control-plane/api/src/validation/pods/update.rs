@@ -42,7 +42,12 @@ pub(in crate::validation) fn pod_update(spec: &Place<'_>, errors: &mut Errors) {
     }
     added_tolerations(&spec.member("tolerations"), errors);
     let gates = spec.member("schedulingGates");
-    for gate in gates.elements() {
+    let is_last = |gate: &Place<'_>| {
+        let after = gates.values().skip(gate.before().len() + 1);
+        let mut names = after.map(|gate| gate.text_of("name"));
+        names.all(|name| name != gate.text_of("name"))
+    };
+    for gate in gates.elements().filter(is_last) {
         let name = gate.text_of("name");
         if list(old, "schedulingGates").all(|old| text(old, "name") != name) {
             let detail =
