@@ -74,3 +74,4 @@ mod watches;
 mod webhooks;
 mod wire;
 mod writes;
+mod wrong_types;
