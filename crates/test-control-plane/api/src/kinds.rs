@@ -13,7 +13,7 @@ use std::sync::Arc;
 use kube_apimachinery::schema::{Type, Version};
 
 pub use custom::of_definition;
-pub use kind::{Field, Kind, NameRule, Trait};
+pub use kind::{Field, Kind, NameRule, Rounds, Trait};
 pub use subresource::Subresource;
 use table::ROWS;
 pub use table::{BINDING, EVICTION, KINDS, SCALE, TOKEN_REQUEST};

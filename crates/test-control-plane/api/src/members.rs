@@ -79,6 +79,13 @@ pub fn set_or_remove(map: &mut Map<String, Value>, key: &str, value: Option<Valu
     }
 }
 
+/// Sets a field of an object to that of another one, or removes it if that has none.
+pub(crate) fn copy_field(into: &mut Value, from: &Value, member: &str) {
+    if let Some(map) = into.as_object_mut() {
+        set_or_remove(map, member, from.get(member).cloned());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

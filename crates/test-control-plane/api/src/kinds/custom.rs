@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Field, Kind, Subresource, Trait, Verb};
+use super::{Field, Kind, Rounds, Subresource, Trait, Verb};
 use crate::custom::{self, CustomResource, Definition, flag, texts};
 use crate::members::{list, text};
 
@@ -59,6 +59,7 @@ fn row(definition: Definition<'_>, version: &Value) -> Kind {
             Trait::OwnFieldLabels,
         ],
         fields: fields(version),
+        rounds: Rounds::Update,
         custom: Some(custom),
         ..Kind::plain(
             definition.group(),

@@ -39,6 +39,10 @@ pub struct Kind {
     pub fields: Vec<Field>,
     /// The rule for names.
     pub name_rule: NameRule,
+    /// The rounds of metadata checks.
+    pub rounds: Rounds,
+    /// Those of the status, if they differ.
+    pub status_rounds: Option<Rounds>,
     /// The version of its definition, for a custom resource.
     pub custom: Option<CustomResource>,
 }
@@ -100,6 +104,23 @@ pub enum NameRule {
     PathSegment,
 }
 
+/// The rounds of metadata checks that a kind adds on an update, besides the rounds for all kinds.
+/// Each round reports its findings, so clients see duplicates as often as with upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rounds {
+    /// Only the update rules.
+    Update,
+    /// The update rules and all create rules.
+    UpdateAndFull,
+    /// The same, in the other order.
+    FullAndUpdate,
+    /// Only the create rules. The rules of some kinds have the update rules in between.
+    Full,
+    /// None; the name must only be a path segment.
+    Nothing,
+}
+
 impl Kind {
     /// Returns the row of a namespaced resource without deviations.
     pub fn plain(group: &str, version: &str, kind: &str, plural: &str) -> Self {
@@ -118,6 +139,8 @@ impl Kind {
             traits: Vec::new(),
             fields: Vec::new(),
             name_rule: NameRule::Subdomain,
+            rounds: Rounds::UpdateAndFull,
+            status_rounds: None,
             custom: None,
         }
     }

@@ -67,6 +67,8 @@ fn parse_row(group_version: &str, line: &str) -> Option<Kind> {
                 row.verbs = list.split(',').map(value).collect::<Option<_>>()?;
             }
             Some(("named", rule)) => row.name_rule = value(rule)?,
+            Some(("rounds", rounds)) => row.rounds = value(rounds)?,
+            Some(("status-rounds", rounds)) => row.status_rounds = Some(value(rounds)?),
             Some(_) => return None,
             None if word == "cluster" => row.namespaced = false,
             None => row.traits.push(value(word)?),

@@ -3,15 +3,16 @@
 mod intervals;
 mod status;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use intervals::intervals;
 pub(super) use status::{GUARDS, ended, failed_only, job_indexes, uncounted};
 
 use super::engine::{Errors, Place};
+use super::pods::update::keep_node_affinity;
 use super::workloads::selector;
 use crate::go::{cron, names};
-use crate::members::{at, list, number_at, set_or_remove, text, text_at};
+use crate::members::{at, copy_field, list, number_at, text, text_at};
 use crate::status::FieldError;
 
 /// Maximum length of the indexes of a success rule, in bytes.
@@ -150,85 +151,28 @@ pub(super) fn success_rule(rule: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Rejects changes of a job's immutable fields.
+/// Rejects changes of the template, besides those of a job that has not started.
 ///
-/// Upstream: `ValidateJobSpecUpdate`.
-pub(super) fn job_update(spec: &Place<'_>, errors: &mut Errors) {
-    let Some(stored) = spec.context.old else {
+/// Upstream: `validatePodTemplateUpdate`.
+pub(super) fn template_update(template: &Place<'_>, errors: &mut Errors) {
+    let Some((old, job)) = template.old.zip(template.context.old) else {
         return;
     };
-    let refuse = |place: &Place<'_>, errors: &mut Errors| {
-        if place.is_changed() {
-            errors.push(place.invalid("field is immutable"));
-        }
-    };
-    let completions = spec.member("completions");
-    if !spec.has("completionMode", "Indexed") {
-        refuse(&completions, errors);
-    } else if completions.is_changed()
-        && completions.is_present()
-        && completions.value != spec.member("parallelism").value
-    {
-        let detail = "can only be modified in tandem with spec.parallelism";
-        errors.push(completions.invalid(detail));
-    }
-    refuse(&spec.member("selector"), errors);
-    template_update(spec, status::is_mutable(stored), errors);
-    for member in [
-        "completionMode",
-        "podFailurePolicy",
-        "backoffLimitPerIndex",
-        "managedBy",
-        "successPolicy",
-    ] {
-        refuse(&spec.member(member), errors);
-    }
-}
-
-/// Upstream: `validatePodTemplateUpdate`.
-fn template_update(spec: &Place<'_>, is_mutable: bool, errors: &mut Errors) {
-    let template = spec.member("template");
-    let Some(old) = template.old else { return };
-    if !is_mutable {
+    if !status::is_mutable(job) {
         if template.is_changed() {
             errors.push(template.invalid("field is immutable"));
         }
         return;
     }
-    let mut masked = old.clone();
-    keep_scheduling(&mut masked, template.value);
-    keep_resources(&mut masked["spec"], &template.value["spec"]);
     let pod = template.member("spec");
-    if *pod.value != masked["spec"] {
-        errors.push(pod.invalid("field is immutable"));
-    }
-}
-
-/// Takes the fields from the new template that say which nodes its pods run on.
-fn keep_scheduling(masked: &mut Value, new: &Value) {
-    let copy = |into: &mut Value, from: &Value, member: &str| {
-        if let Some(map) = into.as_object_mut() {
-            set_or_remove(map, member, from.get(member).cloned());
-        }
-    };
-    let null = Value::Null;
-    let of = |value: &'_ Value, member: &str| value.get(member).unwrap_or(&null).clone();
-    let pod = of(new, "spec");
-    let spec = &mut masked["spec"];
+    let mut masked = old.get("spec").cloned().unwrap_or_default();
     for member in ["nodeSelector", "tolerations", "schedulingGates"] {
-        copy(spec, &pod, member);
+        copy_field(&mut masked, pod.value, member);
     }
-    let had_affinity = spec.get("affinity").is_some();
-    if had_affinity || pod.get("affinity").is_some() {
-        let mut affinity = of(spec, "affinity");
-        if affinity.is_null() {
-            affinity = json!({});
-        }
-        copy(&mut affinity, &of(&pod, "affinity"), "nodeAffinity");
-        let is_gone = pod.get("affinity").is_none() && affinity == json!({});
-        if let Some(map) = spec.as_object_mut() {
-            set_or_remove(map, "affinity", Some(affinity).filter(|_| !is_gone));
-        }
+    keep_node_affinity(&mut masked, pod.value);
+    keep_resources(&mut masked, pod.value);
+    if *pod.value != masked {
+        errors.push(pod.invalid("field is immutable"));
     }
 }
 
@@ -243,10 +187,8 @@ fn keep_resources(masked: &mut Value, new: &Value) {
             continue;
         }
         for (old, new) in old.iter_mut().zip(new) {
-            if old.get("name") == new.get("name")
-                && let Some(old) = old.as_object_mut()
-            {
-                set_or_remove(old, "resources", new.get("resources").cloned());
+            if old.get("name") == new.get("name") {
+                copy_field(old, new, "resources");
             }
         }
     }
@@ -300,6 +242,8 @@ pub(super) fn time_zone(zone: &Place<'_>, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::validation::tests::{details, updated};
 
@@ -337,7 +281,8 @@ mod tests {
             })
         };
         let job = |spec: Value| json!({"spec": spec});
-        let fields = |old: Value, new: Value| updated(job_update, &job(old), &job(new), "spec");
+        let check = |job: &Place<'_>, errors: &mut Errors| job.check("Job/update", errors);
+        let fields = |old: Value, new: Value| updated(check, &job(old), &job(new), "");
         assert_eq!(fields(spec("1", true, 1), spec("2", true, 1)), [""; 0]);
         assert_eq!(
             fields(spec("1", true, 1), spec("1", true, 2)),

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Subject;
 use super::engine::{Errors, Place};
 use crate::go::names;
-use crate::kinds::{Kind, NameRule, Subresource, Target};
+use crate::kinds::{Kind, NameRule, Rounds, Subresource, Target};
 use crate::managed_fields::check_field_manager;
 use crate::members::text;
 use crate::object::{Draft, MetadataRef};
@@ -18,67 +18,12 @@ const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
 /// The allowed finalizers without a domain.
 const BARE_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
 
-/// The rounds of metadata checks that a kind adds on an update, besides the rounds for all kinds.
-/// Each round reports its findings, so clients see duplicates as often as with upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rounds {
-    /// Only the update rules.
-    Update,
-    /// The update rules and all create rules.
-    UpdateAndFull,
-    /// The same, in the other order.
-    FullAndUpdate,
-    /// Only the create rules.
-    Full,
-    /// None; the name must only be a path segment.
-    Nothing,
-}
-
 fn rounds(subject: Subject<'_>) -> Rounds {
+    let kind = subject.kind;
     let is_status = subject.target == Target::Part(Subresource::Status);
-    match &*subject.kind.storage {
-        "events" | "poddisruptionbudgets" => Rounds::Nothing,
-        _ if subject.kind.custom.is_some() => Rounds::Update,
-        "cronjobs" | "flowschemas" | "prioritylevelconfigurations" if is_status => Rounds::Nothing,
-        "cronjobs"
-        | "csidrivers"
-        | "daemonsets"
-        | "deployments"
-        | "endpoints"
-        | "horizontalpodautoscalers"
-        | "leases"
-        | "networkpolicies"
-        | "podtemplates"
-        | "priorityclasses"
-        | "replicasets"
-        | "replicationcontrollers"
-        | "resourcequotas"
-        | "resourceslices"
-        | "services"
-        | "statefulsets" => Rounds::Update,
-        "ingresses" | "jobs" | "persistentvolumeclaims" | "pods" | "resourceclaims"
-            if is_status =>
-        {
-            Rounds::Update
-        }
-        "deviceclasses" | "resourceclaims" => Rounds::FullAndUpdate,
-        // The rules of some kinds have the update rules in between.
-        "clusterrolebindings"
-        | "clusterroles"
-        | "csistoragecapacities"
-        | "endpointslices"
-        | "flowschemas"
-        | "jobs"
-        | "limitranges"
-        | "prioritylevelconfigurations"
-        | "resourceclaimtemplates"
-        | "rolebindings"
-        | "roles"
-        | "runtimeclasses"
-        | "storageclasses"
-        | "volumeattachments" => Rounds::Full,
-        _ => Rounds::UpdateAndFull,
-    }
+    kind.status_rounds
+        .filter(|_| is_status)
+        .unwrap_or(kind.rounds)
 }
 
 pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {

@@ -137,15 +137,7 @@ pub(super) fn cluster_ips(spec: &Place<'_>, errors: &mut Errors) {
         _ => {}
     }
     let families = spec.member("ipFamilies");
-    for family in families.elements() {
-        if !FAMILIES.contains(&family.text()) {
-            errors.push(family.not_supported(&FAMILIES));
-        }
-        if family.before().contains(family.value) {
-            errors.push(family.duplicate());
-        }
-    }
-    spec.check("ServiceSpec/family-policy", errors);
+    spec.check("ServiceSpec/families", errors);
     let stored = ips.stored_texts();
     let before = errors.len();
     for (i, address) in ips.elements().enumerate() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::engine::{Errors, Place, print};
 use super::resource_names;
 use crate::go::names;
-use crate::members::{at, list, set_or_remove, text, text_at};
+use crate::members::{at, copy_field, list, set_or_remove, text, text_at};
 use crate::status::FieldError;
 
 const IMMUTABLE: &str = "spec is immutable after creation except resources.requests and \
@@ -203,7 +203,7 @@ pub(super) fn claim_update(claim: &Place<'_>, errors: &mut Errors) {
     };
     let (mut now, mut before) = (new.clone(), old.clone());
     if text(old, "volumeName").is_empty() {
-        copy(&mut before, new, "volumeName");
+        copy_field(&mut before, new, "volumeName");
     }
     class_update(claim, &mut now, errors);
     let size = "/resources/requests/storage";
@@ -214,7 +214,7 @@ pub(super) fn claim_update(claim: &Place<'_>, errors: &mut Errors) {
                 set_or_remove(requests, "storage", stored);
             }
         }
-        copy(&mut now, old, "volumeAttributesClassName");
+        copy_field(&mut now, old, "volumeAttributesClassName");
     }
     if now != before {
         let difference = print::diff("PersistentVolumeClaimSpec", &before, &now);
@@ -261,7 +261,7 @@ fn class_update(claim: &Place<'_>, now: &mut Value, errors: &mut Errors) {
         && name == annotation
         && new_annotation.is_none_or(|new| Some(new) == annotation)
     {
-        copy(now, &json!({}), "storageClassName");
+        copy_field(now, &json!({}), "storageClassName");
         return;
     }
     if new_annotation.unwrap_or_default() != annotation.unwrap_or_default() {
@@ -270,13 +270,7 @@ fn class_update(claim: &Place<'_>, now: &mut Value, errors: &mut Errors) {
         errors.push(FieldError::invalid(field, &shown, "field is immutable"));
     }
     if name.is_some() && old_class.is_none() && (annotation.is_none() || name == annotation) {
-        copy(now, &json!({}), "storageClassName");
-    }
-}
-
-fn copy(into: &mut Value, from: &Value, member: &str) {
-    if let Some(map) = into.as_object_mut() {
-        set_or_remove(map, member, from.get(member).cloned());
+        copy_field(now, &json!({}), "storageClassName");
     }
 }
 

@@ -56,8 +56,8 @@ const HOOKS: &[(&str, Hook)] = hooks! {
         qualified_attribute repeated_devices request_reference share_id slice_devices slice_nodes;
     env: env_field resource_divisor volume_field;
     flow_control: flow_namespaces flow_urls flow_verbs hand_size mandatory zero_shares;
-    jobs: ended exit_code failed_only generated_selector indexed_pod_names job_indexes job_update ordered schedule
-        success_rule template_container time_zone uncounted;
+    jobs: ended exit_code failed_only generated_selector indexed_pod_names job_indexes ordered schedule
+        success_rule template_container template_update time_zone uncounted;
     metadata: added_finalizers annotations field_manager known_finalizer one_controller
         one_deletion_policy owner_version;
     others: namespace_finalizer readable_selector;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::members::resources::{amounts, qos_class};
-use crate::members::{at, list, set_or_remove, text};
+use crate::members::{at, copy_field, list, set_or_remove, text};
 use crate::status::FieldError;
 use crate::validation::engine::{Errors, Place, print};
 
@@ -58,7 +58,7 @@ pub(in crate::validation) fn pod_update(spec: &Place<'_>, errors: &mut Errors) {
     let mut masked = without_allowed_changes(new, old);
     if list(old, "schedulingGates").len() > 0 {
         gated_update(spec, errors);
-        keep(&mut masked, old, "nodeSelector");
+        copy_field(&mut masked, old, "nodeSelector");
         keep_node_affinity(&mut masked, old);
     }
     if masked != *old {
@@ -118,37 +118,27 @@ fn without_allowed_changes(new: &Value, old: &Value) -> Value {
     for member in ["containers", "initContainers"] {
         let found = masked.get_mut(member).and_then(Value::as_array_mut);
         for (container, old) in found.into_iter().flatten().zip(list(old, member)) {
-            keep(container, old, "image");
+            copy_field(container, old, "image");
         }
     }
     for member in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
-        keep(&mut masked, old, member);
+        copy_field(&mut masked, old, member);
     }
     let grace = |spec: &Value| spec.get(GRACE).and_then(Value::as_i64);
     if grace(old).is_some_and(|s| s < 0) && grace(new) == Some(1) {
-        keep(&mut masked, old, GRACE);
+        copy_field(&mut masked, old, GRACE);
     }
     masked
 }
 
-fn keep(masked: &mut Value, old: &Value, member: &str) {
+/// Takes the affinity to nodes from another spec.
+pub(in crate::validation) fn keep_node_affinity(masked: &mut Value, from: &Value) {
+    let mut affinity = masked.get("affinity").cloned().unwrap_or(json!({}));
+    let other = from.get("affinity").unwrap_or(&Value::Null);
+    copy_field(&mut affinity, other, "nodeAffinity");
+    let is_gone = other.is_null() && affinity == json!({});
     if let Some(map) = masked.as_object_mut() {
-        set_or_remove(map, member, old.get(member).cloned());
-    }
-}
-
-fn keep_node_affinity(masked: &mut Value, old: &Value) {
-    let before = at(old, "/affinity/nodeAffinity").cloned();
-    let Some(map) = masked.as_object_mut() else {
-        return;
-    };
-    let had_affinity = old.get("affinity").is_some();
-    let affinity = map.entry("affinity").or_insert(json!({}));
-    if let Some(affinity) = affinity.as_object_mut() {
-        set_or_remove(affinity, "nodeAffinity", before);
-        if affinity.is_empty() && !had_affinity {
-            map.remove("affinity");
-        }
+        set_or_remove(map, "affinity", Some(affinity).filter(|_| !is_gone));
     }
 }
 

@@ -1,8 +1,11 @@
 //! Rules of volumes.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::go::names;
+use crate::go::{names, pattern};
 use crate::members::{list, text, text_at};
 use crate::validation::engine::{Errors, Place, Pod};
 
@@ -11,6 +14,13 @@ const PORTAL_MAX: usize = 64;
 
 /// Maximum length of a tenant, in bytes.
 const TENANT_MAX: usize = 64;
+
+/// The forms of iSCSI names. It is immutable.
+static ISCSI_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let iqn = r"(iqn(?s:.*))?iqn\.\d{4}-\d{2}\.[[:alnum:].-]+:[^,;*&$|\s]+";
+    let forms = format!("^(eui.[[:alnum:]]{{16}}|naa.[[:alnum:]]{{32}}|{iqn})$");
+    pattern::compile(&forms).ok()
+});
 
 /// The kinds of iSCSI names.
 const ISCSI_TYPES: [&str; 3] = ["iqn", "eui", "naa"];
@@ -152,44 +162,9 @@ pub(in crate::validation) fn iscsi_name(name: &Place<'_>, errors: &mut Errors) {
             ["must be valid format starting with iqn, eui, or naa"],
             errors,
         );
-    } else if !is_iscsi_name(text) {
+    } else if !ISCSI_NAME.as_ref().is_some_and(|form| form.is_match(text)) {
         name.invalid_for(["must be valid format"], errors);
     }
-}
-
-fn is_iscsi_name(name: &str) -> bool {
-    let is_long = |rest: &str, length: usize| {
-        let mut chars = rest.chars();
-        // Any character separates the type.
-        chars.next().is_some_and(|c| c != '\n')
-            && chars.as_str().len() == length
-            && chars.all(|c| c.is_ascii_alphanumeric())
-    };
-    match name.split_at(3) {
-        ("eui", rest) => is_long(rest, 16),
-        ("naa", rest) => is_long(rest, 32),
-        _ => {
-            // The name may begin later in the text.
-            let mut starts = name.match_indices("iqn.").map(|(i, start)| i + start.len());
-            starts.any(|i| is_qualified(&name[i..]).unwrap_or(false))
-        }
-    }
-}
-
-/// Returns true for a date, an authority and a unique text.
-fn is_qualified(rest: &str) -> Option<bool> {
-    let (date, rest) = rest.split_at_checked(8)?;
-    let mut date = date.bytes().zip(*b"0000-00.");
-    let is_date = date.all(|(byte, pattern)| match pattern {
-        b'0' => byte.is_ascii_digit(),
-        pattern => byte == pattern,
-    });
-    let (authority, unique) = rest.split_once(':')?;
-    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.');
-    let is_authority = !authority.is_empty() && authority.bytes().all(is_part);
-    let is_wrong = |c: char| c.is_ascii_whitespace() || ",;*&$|".contains(c);
-    let is_unique = !unique.is_empty() && !unique.contains(is_wrong);
-    Some(is_date && is_authority && is_unique)
 }
 
 /// Upstream: `validateQuobyteVolumeSource`, for a registry.
@@ -240,6 +215,7 @@ pub(in crate::validation) fn reserved_options(options: &Place<'_>, errors: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::validation::tests::details;
 
     #[test]
     fn iscsi_names_have_one_of_three_forms() {
@@ -248,7 +224,7 @@ mod tests {
             "eui.0123456789abcdef",
             "naa.0123456789abcdef0123456789abcdef",
         ] {
-            assert!(is_iscsi_name(name), "{name}");
+            assert_eq!(details(iscsi_name, &json!(name)), [""; 0], "{name}");
         }
         for name in [
             "iqn.2001-04.com.example",
@@ -257,7 +233,7 @@ mod tests {
             "naa.",
             "iqn",
         ] {
-            assert!(!is_iscsi_name(name), "{name}");
+            assert_eq!(details(iscsi_name, &json!(name)).len(), 1, "{name}");
         }
     }
 
