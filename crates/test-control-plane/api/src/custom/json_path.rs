@@ -10,11 +10,13 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use self::compare::Operator;
 use self::parse::{Filter, Node, Slice};
 
 /// A value that a path leads to: a part of the object or a literal.
 type Found<'a> = Cow<'a, Value>;
+
+/// Maximum number of values after a step: repeated steps over everything would find any number.
+const FOUND_MAX: usize = 100_000;
 
 /// The values after a step, and whether an error ended it.
 struct Walked<'a> {
@@ -57,6 +59,7 @@ fn list<'a>(nodes: &[Node], begin: Vec<Found<'a>>) -> Walked<'a> {
     };
     for node in nodes {
         walked = walk(node, walked.found);
+        walked.failed |= walked.found.len() > FOUND_MAX;
         if walked.failed {
             break;
         }
@@ -75,7 +78,11 @@ fn walk<'a>(node: &Node, input: Vec<Found<'a>>) -> Walked<'a> {
             .into_iter()
             .filter_map(|value| member(value, name))
             .collect(),
-        Node::Wildcard => input.into_iter().flat_map(inner).collect(),
+        Node::Wildcard => input
+            .into_iter()
+            .flat_map(inner)
+            .take(FOUND_MAX + 1)
+            .collect(),
         Node::Recursive => recursive(input),
         Node::Slice(of) => return slice(*of, input),
         Node::Filter(filter) => return filtered(filter, input),
@@ -132,6 +139,9 @@ fn recursive(input: Vec<Found<'_>>) -> Vec<Found<'_>> {
     let mut found = Vec::new();
     let mut left: Vec<Found<'_>> = input.into_iter().rev().collect();
     while let Some(value) = left.pop() {
+        if found.len() > FOUND_MAX {
+            break;
+        }
         let inner = inner(value.clone());
         if !inner.is_empty() {
             found.push(value);
@@ -193,10 +203,22 @@ fn filtered<'a>(filter: &Filter, input: Vec<Found<'a>>) -> Walked<'a> {
                 }
                 continue;
             };
-            match holds(left, *operator, right, &item) {
-                Ok(true) => found.push(item),
-                Ok(false) => {}
+            let sides =
+                one(left).and_then(|left| Ok((left, one(list(right, vec![item.clone()]))?)));
+            let is_kept = match sides {
+                Ok((Some(left), Some(right))) => operator.holds(&left, &right),
+                Ok(_) => Some(false),
                 Err(()) => {
+                    return Walked {
+                        found: input,
+                        failed: true,
+                    };
+                }
+            };
+            match is_kept {
+                Some(true) => found.push(item),
+                Some(false) => {}
+                None => {
                     return Walked {
                         found,
                         failed: true,
@@ -211,21 +233,13 @@ fn filtered<'a>(filter: &Filter, input: Vec<Found<'a>>) -> Walked<'a> {
     }
 }
 
-/// Compares the value of an item with that of another path. A comparison without a value is false.
-fn holds(left: Walked<'_>, operator: Operator, right: &[Node], item: &Value) -> Result<bool, ()> {
-    let one = |walked: Walked<'_>| match walked.found.as_slice() {
-        _ if walked.failed => Err(()),
-        [] => Ok(None),
-        [one] => Ok(Some(one.clone().into_owned())),
+/// Returns the value of a side of a comparison; `None` if it has none, an error if it has several.
+fn one(walked: Walked<'_>) -> Result<Option<Found<'_>>, ()> {
+    let mut found = walked.found.into_iter();
+    match (walked.failed, found.next(), found.next()) {
+        (false, one, None) => Ok(one),
         _ => Err(()),
-    };
-    let Some(left) = one(left)? else {
-        return Ok(false);
-    };
-    let Some(right) = one(list(right, vec![Cow::Borrowed(item)]))? else {
-        return Ok(false);
-    };
-    operator.holds(&left, &right).ok_or(())
+    }
 }
 
 #[cfg(test)]
@@ -270,6 +284,16 @@ mod tests {
         ] {
             assert_eq!(first(&object, path), wanted, "{path}");
         }
+    }
+
+    #[test]
+    fn steps_over_everything_end() {
+        let mut deep = json!("x");
+        for _ in 0..100 {
+            deep = json!([deep]);
+        }
+        let path = "..[*]".repeat(20);
+        assert_eq!(first(&deep, &path), json!("none"));
     }
 
     #[test]

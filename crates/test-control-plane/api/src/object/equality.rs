@@ -41,15 +41,14 @@ pub fn is_semantically_equal(of: &Type, one: &Value, other: &Value) -> bool {
 fn is_same(of: Kind, one: &Value, other: &Value) -> bool {
     let quantity = |value: &Value| value.as_str()?.parse::<Quantity>().ok();
     match of {
-        _ if one == other => true,
         Kind::Struct(name) => name
             .find()
-            .is_some_and(|of| is_semantically_equal(of, one, other)),
+            .map_or(one == other, |of| is_semantically_equal(of, one, other)),
         Kind::Quantity => match (quantity(one), quantity(other)) {
             (Some(one), Some(other)) => one == other,
-            _ => false,
+            _ => one == other,
         },
-        _ => false,
+        _ => one == other,
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Upstream: `tableconvertor.go` of `k8s.io/apiextensions-apiserver`.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use kube_apimachinery::{json, schema};
 use serde_json::{Number, Value, json};
@@ -42,7 +44,16 @@ pub(super) fn cells(resource: &CustomResource, object: &Value, now: Timestamp) -
     let name = object.pointer("/metadata/name").cloned();
     let cells = resource.columns.iter().map(|column| {
         let found = column.path.first(object);
-        found.map_or(Value::Null, |found| cell(&column.of, &found, now))
+        match found {
+            // Go's own integers, of literals and bytes, are no numbers of JSON.
+            Some(Cow::Owned(Value::Number(number)))
+                if column.of != "string" && !number.is_f64() =>
+            {
+                Value::Null
+            }
+            Some(found) => cell(&column.of, &found, now),
+            None => Value::Null,
+        }
     });
     std::iter::once(name.unwrap_or_default())
         .chain(cells)
