@@ -1,18 +1,22 @@
 //! Line-by-line difference of two texts in unified format.
+//!
+//! Upstream: `GetUnifiedDiffString` of go-difflib, after Python's `difflib`
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Number of unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// Above this product of line counts, the changed part is shown as one replacement.
-const TABLE_MAX: usize = 4_000_000;
+/// From this number of lines on, frequent ones begin no match.
+const FREQUENT_FROM: usize = 200;
 
 /// A run of unchanged lines, or of lines that replace each other.
 struct Piece {
     same: bool,
-    old: std::ops::Range<usize>,
-    new: std::ops::Range<usize>,
+    old: Range<usize>,
+    new: Range<usize>,
 }
 
 /// Returns the hunks; empty if the texts are equal.
@@ -54,71 +58,100 @@ fn range(start: usize, end: usize) -> String {
     }
 }
 
+/// Returns the unchanged runs, and those between them.
 fn pieces(old: &[&str], new: &[&str]) -> Vec<Piece> {
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let rest = old.len().min(new.len()) - head;
-    let tail = (1..=rest)
-        .take_while(|back| old[old.len() - back] == new[new.len() - back])
-        .count();
-    let mut pieces = vec![Piece {
-        same: true,
-        old: 0..head,
-        new: 0..head,
-    }];
-    let (old_end, new_end) = (old.len() - tail, new.len() - tail);
-    middle(&old[..old_end], &new[..new_end], head, &mut pieces);
-    pieces.push(Piece {
-        same: true,
-        old: old_end..old.len(),
-        new: new_end..new.len(),
-    });
+    let mut blocks = matching_blocks(old, new);
+    blocks.push((old.len(), new.len(), 0));
+    let mut pieces = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    for (old_start, new_start, length) in blocks {
+        pieces.push(Piece {
+            same: false,
+            old: i..old_start,
+            new: j..new_start,
+        });
+        (i, j) = (old_start + length, new_start + length);
+        pieces.push(Piece {
+            same: true,
+            old: old_start..i,
+            new: new_start..j,
+        });
+    }
     pieces.retain(|piece| !piece.old.is_empty() || !piece.new.is_empty());
     pieces
 }
 
-/// Compares the lines between the common head and tail by their longest common subsequence.
-fn middle(old: &[&str], new: &[&str], start: usize, pieces: &mut Vec<Piece>) {
-    let (rows, columns) = (old.len() - start, new.len() - start);
-    let mut push =
-        |same: bool, old: std::ops::Range<usize>, new: std::ops::Range<usize>| match pieces
-            .last_mut()
-        {
-            Some(last) if last.same == same && last.old.end == old.start => {
-                last.old.end = old.end;
-                last.new.end = new.end;
+/// The start of a match in the old and the new lines, and its length.
+type Match = (usize, usize, usize);
+
+/// Returns the longest match, and the longest ones before and behind it, and so on, in order.
+///
+/// Upstream: `SequenceMatcher.GetMatchingBlocks`
+fn matching_blocks(old: &[&str], new: &[&str]) -> Vec<Match> {
+    let mut positions: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (j, line) in new.iter().enumerate() {
+        positions.entry(line).or_default().push(j);
+    }
+    if new.len() >= FREQUENT_FROM {
+        positions.retain(|_, found| found.len() <= new.len() / 100 + 1);
+    }
+    let mut blocks: Vec<Match> = Vec::new();
+    let mut left = vec![(0..old.len(), 0..new.len())];
+    while let Some((of_old, of_new)) = left.pop() {
+        let (i, j, length) = longest(old, new, &positions, &of_old, &of_new);
+        if length > 0 {
+            left.push((of_old.start..i, of_new.start..j));
+            left.push((i + length..of_old.end, j + length..of_new.end));
+            blocks.push((i, j, length));
+        }
+    }
+    blocks.sort_unstable();
+    let mut joined: Vec<Match> = Vec::new();
+    for (i, j, length) in blocks {
+        match joined.last_mut() {
+            Some((old, new, before)) if *old + *before == i && *new + *before == j => {
+                *before += length;
             }
-            _ => pieces.push(Piece { same, old, new }),
-        };
-    if rows.saturating_mul(columns) > TABLE_MAX {
-        push(false, start..old.len(), start..new.len());
-        return;
-    }
-    // The length of the longest common subsequence from each row and column on.
-    let mut common = vec![vec![0_u32; columns + 1]; rows + 1];
-    for i in (0..rows).rev() {
-        for j in (0..columns).rev() {
-            common[i][j] = if old[start + i] == new[start + j] {
-                common[i + 1][j + 1] + 1
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
+            _ => joined.push((i, j, length)),
         }
     }
-    let (mut i, mut j) = (0, 0);
-    while i < rows || j < columns {
-        let (at, to) = (start + i, start + j);
-        if i < rows && j < columns && old[at] == new[to] {
-            push(true, at..at + 1, to..to + 1);
-            i += 1;
-            j += 1;
-        } else if i < rows && (j == columns || common[i + 1][j] >= common[i][j + 1]) {
-            push(false, at..at + 1, to..to);
-            i += 1;
-        } else {
-            push(false, at..at, to..to + 1);
-            j += 1;
+    joined
+}
+
+/// Returns the longest match in two ranges, of equal ones the first in the old lines, then in the new
+/// ones.
+///
+/// Upstream: `SequenceMatcher.findLongestMatch`
+fn longest(
+    old: &[&str],
+    new: &[&str],
+    positions: &HashMap<&str, Vec<usize>>,
+    of_old: &Range<usize>,
+    of_new: &Range<usize>,
+) -> Match {
+    let (mut i, mut j, mut length) = (of_old.start, of_new.start, 0);
+    // The lengths of the matches that end in the line before, by the position behind them.
+    let mut ends: HashMap<usize, usize> = HashMap::new();
+    for at in of_old.clone() {
+        let mut next = HashMap::new();
+        let found = positions.get(old[at]).into_iter().flatten();
+        for &to in found.filter(|to| of_new.contains(to)) {
+            let size = ends.get(&to).copied().unwrap_or_default() + 1;
+            next.insert(to + 1, size);
+            if size > length {
+                (i, j, length) = (at + 1 - size, to + 1 - size, size);
+            }
         }
+        ends = next;
     }
+    // Frequent lines extend a match.
+    while i > of_old.start && j > of_new.start && old[i - 1] == new[j - 1] {
+        (i, j, length) = (i - 1, j - 1, length + 1);
+    }
+    while i + length < of_old.end && j + length < of_new.end && old[i + length] == new[j + length] {
+        length += 1;
+    }
+    (i, j, length)
 }
 
 /// Trims unchanged lines to the context and splits hunks where there are more.
@@ -174,5 +207,22 @@ mod tests {
         assert_eq!(diff, expected);
         assert_eq!(unified("a\nb", "a\nb"), "");
         assert_eq!(unified("a", "b"), "@@ -1 +1 @@\n-a\n+b\n");
+    }
+
+    #[test]
+    fn first_of_the_longest_matches_counts() {
+        let (old, new) = ("L: 0\nR: {\ns: 1\n}", "L: {\ns: 1\n},\nR: {\ns: 2\n}");
+        let expected = "@@ -1,4 +1,6 @@\n-L: 0\n+L: {\n+s: 1\n+},\n R: {\n-s: 1\n+s: 2\n }\n";
+        assert_eq!(unified(old, new), expected);
+    }
+
+    #[test]
+    fn frequent_lines_only_extend_matches() {
+        let lines = |start: &str, end: &str| {
+            let middle = vec!["-"; FREQUENT_FROM];
+            format!("{start}\n{}\n{end}", middle.join("\n"))
+        };
+        let diff = unified(&lines("a", "z"), &lines("b", "y"));
+        assert_eq!(diff.matches("\n--").count(), FREQUENT_FROM);
     }
 }
