@@ -287,6 +287,30 @@ async fn updates_keep_the_link_that_was_sent() {
 }
 
 #[tokio::test]
+async fn errors_show_null_for_a_missing_pointer() {
+    let plane = started().await;
+    let template = json!({
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]},
+    });
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
+        "spec": {
+            "completionMode": "Indexed", "completions": 1, "template": template,
+            "successPolicy": {"rules": [{"succeededCount": 1}]},
+        },
+    });
+    plane.create(path_of("Job"), &job).await;
+    let path = format!("{}/j", path_of("Job"));
+    let patch = json!({"spec": {"successPolicy": null}});
+    let (_, found, _) = sent(&plane, Method::PATCH, &path, MERGE, &patch).await;
+    assert_eq!(
+        found["message"],
+        "Job.batch \"j\" is invalid: spec.successPolicy: Invalid value: null: field is immutable"
+    );
+    plane.stop().await;
+}
+
+#[tokio::test]
 async fn errors_show_the_fields_of_the_version() {
     for (version, is_shown) in [
         (EmulatedVersion::V1_36, false),

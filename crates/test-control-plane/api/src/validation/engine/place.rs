@@ -325,12 +325,18 @@ impl<'a> Place<'a> {
         };
         match self.step {
             Step::Member(path, _) => {
-                let mut at = holder.typed()?;
+                let (mut at, mut last) = (holder.typed()?, None);
                 for step in path.split('.').filter(|step| !step.is_empty()) {
                     let Typed::Object(of) = at else { return None };
-                    at = inner(of.field(step)?);
+                    let field = of.field(step)?;
+                    (at, last) = (inner(field), Some(field));
                 }
-                Some(at)
+                // A pointer to nothing prints as null.
+                let is_pointer = last.filter(|field| field.shape == Shape::Pointer);
+                is_pointer
+                    .filter(|_| self.value.is_null())
+                    .map(Typed::Member)
+                    .or(Some(at))
             }
             Step::Element(_) | Step::Unnamed | Step::Key(_) => match holder.typed()? {
                 Typed::Member(field) => Some(match field.object_type() {
