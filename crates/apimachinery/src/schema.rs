@@ -20,6 +20,7 @@ mod words;
 
 use serde_json::Value;
 
+pub use self::base64::canonical as canonical_base64;
 pub use self::creation_time::with_null_creation_times;
 pub use self::empty_lists::drop_empty_lists;
 pub use self::error::DecodeError;

@@ -138,7 +138,7 @@ fn merge_map(known: Known, old: &Object, patch: &Object) -> Merged<Object> {
     }
     for (key, value) in patch {
         if let Some(name) = key.strip_prefix(DELETE_FROM) {
-            delete_values(&mut merged, name, value);
+            delete_values(&mut merged, name, value)?;
         }
     }
     for (key, value) in patch {
@@ -188,12 +188,14 @@ fn identity(strategy: PatchStrategy) -> Identity {
     }
 }
 
-fn delete_values(merged: &mut Object, name: &str, values: &Value) {
+fn delete_values(merged: &mut Object, name: &str, values: &Value) -> Merged<()> {
     let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
     if let Some(Value::Array(list)) = merged.get_mut(name) {
+        check_types(list, values)?;
         let values = Positions::of(Identity(None), values);
         list.retain(|item| values.first(item).is_none());
     }
+    Ok(())
 }
 
 fn merge_member(

@@ -13,24 +13,21 @@ use super::member::set_if_absent;
 use super::member::set_if_zero;
 use super::member::text;
 use crate::image::default_pull_policy;
-use crate::schema::is_known;
 
 /// File mode of volumes built from API objects: 0644.
 const FILE_MODE: i32 = 420;
 
 /// Sets the defaults of a volume.
 ///
-/// A volume without any source becomes an empty directory. Objects unknown to this version count as
+/// A volume without any source becomes an empty directory. Fields unknown to this version count as
 /// sources.
 ///
 /// Upstream: `SetDefaults_Volume` and the functions for each source.
 pub(super) fn set_volume_defaults(volume: &mut Object) {
-    let is_source = |(name, value): (&String, &Value)| match value {
-        Value::Null => false,
-        Value::Object(_) => true,
-        _ => name != "name" && is_known("Volume", name),
-    };
-    if !volume.iter().any(is_source) {
+    if !volume
+        .iter()
+        .any(|(name, source)| name != "name" && !source.is_null())
+    {
         volume.insert(String::from("emptyDir"), Value::Object(Map::new()));
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {

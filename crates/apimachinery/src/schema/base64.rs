@@ -12,7 +12,7 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// The text is not padded base64.
 ///
 /// Upstream: `base64.StdEncoding`.
-pub(super) fn canonical(text: &str) -> Result<String, DecodeError> {
+pub fn canonical(text: &str) -> Result<String, DecodeError> {
     let mut found = String::with_capacity(text.len());
     let mut bytes = text
         .bytes()

@@ -16,14 +16,14 @@ mod services;
 mod table;
 
 use kube_apimachinery::defaults as apimachinery;
-use kube_apimachinery::schema::{Field, Type};
+use kube_apimachinery::schema::{Field, Type, Version};
 use serde_json::{Value, json};
 
 use crate::custom;
 use crate::kinds::{Kind, Target, type_of};
 use crate::members::object_mut;
 use crate::object::Draft;
-use crate::settings::ServerGates;
+use crate::settings::{ServerGates, UnknownFields};
 use crate::status::{ApiError, ApiResult, FieldError};
 
 pub use jobs::{is_labelled, label_like_pods, select_own_pods};
@@ -34,8 +34,16 @@ pub use runtime_class::{admit_runtime_class, check_overhead};
 pub use service_accounts::{choose_account, is_mirror, use_account};
 
 /// Sets the defaults of the kind. Values of a wrong type stay unchanged.
-pub fn set_defaults(kind: &Kind, gates: ServerGates, draft: &mut Draft) {
+pub fn set_defaults(
+    kind: &Kind,
+    gates: ServerGates,
+    unknown_fields: UnknownFields,
+    draft: &mut Draft,
+) {
     let value = &mut draft.value;
+    if unknown_fields == UnknownFields::Prune {
+        prune_volumes(kind, value);
+    }
     if let Some(of) = type_of(kind) {
         holders::fill(of, value);
     }
@@ -64,6 +72,26 @@ pub fn set_defaults(kind: &Kind, gates: ServerGates, draft: &mut Draft) {
             apimachinery::set_pod_template_defaults(template);
         }
         aliases::of_pod(template);
+    }
+}
+
+/// Drops the unknown fields of volumes, which would count as their sources.
+fn prune_volumes(kind: &Kind, value: &mut Value) {
+    let pod = match &*kind.storage {
+        "pods" => Some(value),
+        _ => template_path(kind).and_then(|path| value.pointer_mut(path)),
+    };
+    let volumes = pod.and_then(|pod| pod.pointer_mut("/spec/volumes")?.as_array_mut());
+    for volume in volumes
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        volume.retain(|name, _| {
+            Version::NEWEST
+                .find_type("Volume")
+                .is_none_or(|of| of.field(name).is_some())
+        });
     }
 }
 

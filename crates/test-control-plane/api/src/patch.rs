@@ -8,7 +8,7 @@ use kube_apimachinery::schema::TypeName;
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
-pub use unstructured::wrap_integers;
+pub use unstructured::convert_integers;
 
 use crate::decode;
 use crate::go;
@@ -156,7 +156,7 @@ impl Patch {
             // A strategic patch decodes the data too, which sorts its fields.
             Self::Strategic(patch) => merged(kind, old, false, |value| {
                 *value = strategic(kind, value, patch)?;
-                wrap_integers(kind, patch, value);
+                convert_integers(kind, patch, value);
                 Ok(())
             })?,
         };
@@ -214,10 +214,11 @@ impl Patch {
 
 /// Returns the reason why upstream can't convert an applied object with this decoding error.
 ///
-/// Upstream: `unstructuredConverter.ConvertToVersion`.
+/// Upstream: `Scheme.unstructuredToTyped`.
 pub fn unconvertible(kind: &Kind, error: ApiError) -> String {
     let reason = format!("cannot be handled as a {}: ", kind.kind);
-    let Some((_, why)) = error.message.split_once(&reason) else {
+    let why = error.message.split_once(&reason).map(|(_, why)| why);
+    let Some(why) = why.filter(|_| kind.custom.is_none()) else {
         return error.message;
     };
     let mismatch = unstructured::mismatch(why);

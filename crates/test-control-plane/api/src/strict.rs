@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::decode::as_warnings;
 use crate::kinds::Kind;
-use crate::normalize::normalize;
+use crate::normalize::{check_overwritten, normalize};
 use crate::object::Draft;
 use crate::options::FieldValidation;
 use crate::patch::{self, Patch, Patched};
@@ -143,10 +143,10 @@ impl MemberCheck<'_> {
     }
 
     /// Checks the types of all values. Upstream's decoder says nothing of unknown fields beside a value
-    /// of the wrong type; custom resources are decoded without types.
+    /// of the wrong type. Custom resources have types in their metadata only.
     fn check_types(self, draft: &Draft) -> ApiResult<()> {
         if self.kind.custom.is_some() {
-            return Ok(());
+            return check_overwritten(self.kind, draft, self.version);
         }
         normalize(
             self.kind,

@@ -13,8 +13,9 @@ use kube_test_control_plane_api::custom::{self, DEFINITIONS};
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, registry_key, stored};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, Object};
+use kube_test_control_plane_api::settings::EmulatedVersion;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::{defaults, views};
+use kube_test_control_plane_api::{defaults, normalize, views};
 use kube_test_control_plane_store::clock::Clock;
 use serde_json::{Value, json};
 
@@ -150,7 +151,8 @@ pub(crate) fn prepare_create(
 
 /// Sets the defaults of the kind.
 pub(crate) fn set_defaults(reads: &Reads, kind: &Kind, draft: &mut Draft) {
-    defaults::set_defaults(kind, reads.behaviour().gates, draft);
+    let behaviour = reads.behaviour();
+    defaults::set_defaults(kind, behaviour.gates, behaviour.unknown_fields, draft);
     defaults::set_times(kind, &now_text(reads.clock()), draft);
 }
 
@@ -274,8 +276,7 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
             match &*kind.storage {
                 "certificatesigningrequests" | "namespaces" => keep(new, old, "spec"),
                 "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
-                // The fields of disabled gates that go next count as well.
-                "endpointslices" => count_generation(kind, new, old),
+                "endpointslices" => count_slice(kind, new, old),
                 DEFINITIONS => custom::note_stored_version(&mut new.value),
                 _ => {}
             }
@@ -318,6 +319,16 @@ pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
         _ => &["/spec"],
     };
     if kind.has(Trait::Generation) && counted.iter().any(|pointer| differs(pointer)) {
+        bump_generation(new, old);
+    }
+}
+
+/// Counts a change of a slice of endpoints. The fields of disabled gates, which go next, count as well.
+fn count_slice(kind: &Kind, new: &mut Draft, old: &Draft) {
+    let mut counted = new.clone();
+    normalize::drop_empty_lists(kind, &mut counted, EmulatedVersion::NEWEST);
+    count_generation(kind, &mut counted, old);
+    if counted.metadata().generation() > old.metadata().generation() {
         bump_generation(new, old);
     }
 }

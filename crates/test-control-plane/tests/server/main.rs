@@ -48,6 +48,7 @@ mod groups;
 mod impersonation;
 mod kubelets;
 mod negotiation;
+mod object_rules;
 mod open_api;
 #[cfg(feature = "cel")]
 mod policies;

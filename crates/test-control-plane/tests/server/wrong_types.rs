@@ -65,7 +65,7 @@ async fn refused(plane: &Plane, mut object: Value) -> String {
     start.map_or(message.clone(), |(_, rest)| rest.to_owned())
 }
 
-fn set(spec: Value) -> Value {
+fn set(spec: &Value) -> Value {
     let mut set = json!({
         "selector": {"matchLabels": {"app": "a"}},
         "serviceName": "s",
@@ -118,7 +118,7 @@ async fn wrong_types_come_before_unknown_fields_and_defaults() {
              HorizontalPodAutoscalerSpec.spec.metrics of type v2.MetricSpec",
         ),
         (
-            set(json!({"volumeClaimTemplates": [{"apiVersion": {}}]})),
+            set(&json!({"volumeClaimTemplates": [{"apiVersion": {}}]})),
             "StatefulSet: json: cannot unmarshal object into Go struct field \
              PersistentVolumeClaim.spec.volumeClaimTemplates.TypeMeta.apiVersion of type string",
         ),
@@ -179,7 +179,7 @@ async fn budget_is_checked_before_its_metadata() {
 #[tokio::test]
 async fn patches_are_decoded_like_upstream() {
     let plane = started().await;
-    plane.create(path_of("StatefulSet"), &set(json!({}))).await;
+    plane.create(path_of("StatefulSet"), &set(&json!({}))).await;
     let invalid =
         |shown: &str, why: &str| format!(" \"\" is invalid: patch: Invalid value: {shown}: {why}");
     for (content_type, patch, code, message) in [
@@ -238,7 +238,7 @@ async fn patches_are_decoded_like_upstream() {
 #[tokio::test]
 async fn patches_of_a_scale_are_checked_for_unknown_fields() {
     let plane = started().await;
-    plane.create(path_of("StatefulSet"), &set(json!({}))).await;
+    plane.create(path_of("StatefulSet"), &set(&json!({}))).await;
     let path = format!("{}/s/scale", path_of("StatefulSet"));
     let patch = json!({"spec": {"replicas": 2, "foo": 1}});
     let strict = format!("{path}?fieldValidation=Strict");
@@ -261,7 +261,7 @@ async fn managers_follow_the_conversions_of_upstream() {
     });
     let found = plane.create(path_of("ServiceAccount"), &account).await;
     assert_eq!(found["metadata"].get("managedFields"), None);
-    let mut daemon_set = set(json!({}));
+    let mut daemon_set = set(&json!({}));
     daemon_set["kind"] = json!("DaemonSet");
     daemon_set["spec"]
         .as_object_mut()
@@ -275,13 +275,23 @@ async fn managers_follow_the_conversions_of_upstream() {
 }
 
 #[tokio::test]
-async fn updates_keep_the_link_that_was_sent() {
+async fn dry_run_of_an_update_keeps_the_link_that_was_sent() {
     let plane = started().await;
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "selfLink": "/x"}});
     let created = plane.create(path_of("ConfigMap"), &map).await;
     assert_eq!(created["metadata"].get("selfLink"), None);
     let path = format!("{}/m", path_of("ConfigMap"));
     let (_, found, _) = sent(&plane, Method::PUT, &path, JSON, &map).await;
+    let version = &created["metadata"]["resourceVersion"];
+    assert_eq!(
+        (
+            found["metadata"].get("selfLink"),
+            &found["metadata"]["resourceVersion"]
+        ),
+        (None, version)
+    );
+    let dry = format!("{path}?dryRun=All");
+    let (_, found, _) = sent(&plane, Method::PUT, &dry, JSON, &map).await;
     assert_eq!(found["metadata"]["selfLink"], "/x");
     plane.stop().await;
 }

@@ -44,9 +44,9 @@ fn is_template(field: &Field, of: &Type) -> bool {
 }
 
 fn holds_template(field: &Field, of: &Type) -> bool {
-    let mut inner = of.fields.iter();
-    let is_plain = matches!(field.shape, Shape::Plain);
-    is_plain && inner.any(|inner| inner.object_type().is_some_and(|of| is_template(inner, of)))
+    let is_spec = field.name == "spec" && matches!(field.shape, Shape::Plain);
+    let mut templates = TEMPLATES.iter().filter_map(|(_, name)| of.field(name));
+    is_spec && templates.any(|inner| inner.object_type().is_some_and(|of| is_template(inner, of)))
 }
 
 fn fill_null(value: &mut Value) {

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kube_apimachinery::schema::canonical_base64;
 use serde_json::{Map, Value, json};
 
 use crate::go::strconv::parse_int;
@@ -39,7 +40,10 @@ pub(super) fn secret(value: &mut Value) {
         for (key, text) in texts {
             let text = text.as_str().unwrap_or_default();
             let is_decoded = data.get(&key).is_none_or(|old| {
-                old.is_null() || old.as_str().is_some_and(|old| STANDARD.decode(old).is_ok())
+                old.is_null()
+                    || old
+                        .as_str()
+                        .is_some_and(|old| canonical_base64(old).is_ok())
             });
             // The error of another value comes first.
             if is_decoded {
@@ -245,7 +249,7 @@ pub fn count_templates(new: &mut Value, old: Option<&Value>) {
         None => count(new).max(1),
         Some(old) => {
             let changed = new.pointer("/spec/template") != old.pointer("/spec/template");
-            count(old) + i64::from(changed)
+            count(old).wrapping_add(i64::from(changed))
         }
     };
     set_template_generation(new, count);

@@ -34,7 +34,7 @@ impl OlderObject {
         let object = AsIs::read(text)?;
         let (kind, key) = (object.kind, object.key.clone());
         let mut draft = object.into_draft();
-        defaults::set_defaults(kind, gates, &mut draft);
+        defaults::set_defaults(kind, gates, unknown, &mut draft);
         super::normalize(kind, &mut draft, version, unknown)
             .map_err(|error| StoreAsIsError::Value(error.message))?;
         super::drop_empty_lists(kind, &mut draft, version);

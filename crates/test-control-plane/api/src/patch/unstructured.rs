@@ -6,28 +6,28 @@ use serde_json::Value;
 
 use crate::kinds::{Kind, type_of};
 
-/// Wraps the integers of an object that have too many bits for their fields, if `sent` has such: a
-/// conversion of integers in Go doesn't check them.
+/// Converts the numbers of an object to the integers of its fields, if `sent` has others: in Go whole
+/// floats become integers, and those with too many bits lose the upper ones.
 ///
 /// Upstream: `fromUnstructured`.
-pub fn wrap_integers(kind: &Kind, sent: &Value, object: &mut Value) {
-    if has_wide_integer(sent)
+pub fn convert_integers(kind: &Kind, sent: &Value, object: &mut Value) {
+    if has_other_number(sent)
         && let Some(of) = type_of(kind).filter(|_| kind.custom.is_none())
     {
-        wrap_in(of, object);
+        convert_in(of, object);
     }
 }
 
-fn has_wide_integer(value: &Value) -> bool {
+fn has_other_number(value: &Value) -> bool {
     match value {
-        Value::Number(number) => number.as_i64().is_some_and(|it| i32::try_from(it).is_err()),
-        Value::Array(elements) => elements.iter().any(has_wide_integer),
-        Value::Object(members) => members.values().any(has_wide_integer),
+        Value::Number(number) => number.as_i64().is_none_or(|it| i32::try_from(it).is_err()),
+        Value::Array(elements) => elements.iter().any(has_other_number),
+        Value::Object(members) => members.values().any(has_other_number),
         _ => false,
     }
 }
 
-fn wrap_in(of: &Type, object: &mut Value) {
+fn convert_in(of: &Type, object: &mut Value) {
     let Some(members) = object.as_object_mut() else {
         return;
     };
@@ -41,8 +41,9 @@ fn wrap_in(of: &Type, object: &mut Value) {
         };
         for value in values {
             match (field.kind, field.object_type()) {
-                (_, Some(of)) => wrap_in(of, value),
-                (schema::Kind::Int32, _) => wrap(value),
+                (_, Some(of)) => convert_in(of, value),
+                (schema::Kind::Int32, _) => convert(value, true),
+                (schema::Kind::Int64, _) => convert(value, false),
                 _ => {}
             }
         }
@@ -53,9 +54,14 @@ fn wrap_in(of: &Type, object: &mut Value) {
     clippy::cast_possible_truncation,
     reason = "the lower bits remain, as in Go"
 )]
-fn wrap(value: &mut Value) {
-    if let Some(number) = value.as_i64() {
-        *value = Value::from(number as i32);
+fn convert(value: &mut Value, is_narrow: bool) {
+    let float = value.as_f64().filter(|number| number.fract() == 0.0);
+    if let Some(number) = value.as_i64().or(float.map(|number| number as i64)) {
+        *value = if is_narrow {
+            Value::from(number as i32)
+        } else {
+            Value::from(number)
+        };
     }
 }
 
@@ -88,7 +94,7 @@ pub(super) fn mismatch(why: &str) -> Option<String> {
     let is_whole = of.starts_with("[]") || of.starts_with("map[");
     let is_text = !is_whole && matches!(kind, Some(schema::Kind::String(_)));
     Some(match (found, of) {
-        ("int64" | "float64", of) if is_text => format!("cannot convert {found} to {of}"),
+        ("int64", of) if is_text => format!("cannot convert {found} to {of}"),
         _ if is_text => "unrecognized type: string".to_owned(),
         (_, of) if of.starts_with("[]") => format!("cannot restore slice from {found}"),
         (_, of) if of.starts_with("map[") => format!("cannot restore map from {found}"),
@@ -115,13 +121,20 @@ mod tests {
     use crate::kinds::by_kind;
 
     #[test]
-    fn wide_integers_lose_their_upper_bits() {
+    fn numbers_become_the_integers_of_their_fields() {
         let kind = by_kind("apps/v1", "StatefulSet").unwrap();
-        let sent = json!({"spec": {"replicas": 2_147_483_648_i64, "ordinals": {"start": -1}}});
+        let grace = json!({"spec": {"terminationGracePeriodSeconds": 3e9}});
+        let sent = json!({"spec": {
+            "replicas": 2_147_483_648_i64, "minReadySeconds": 2.0, "revisionHistoryLimit": 1.5,
+            "template": grace,
+        }});
         let mut set = sent.clone();
-        wrap_integers(kind, &sent, &mut set);
-        assert_eq!(set["spec"]["replicas"], i32::MIN);
-        assert_eq!(set["spec"]["ordinals"]["start"], -1);
+        convert_integers(kind, &sent, &mut set);
+        let grace = json!({"spec": {"terminationGracePeriodSeconds": 3_000_000_000_i64}});
+        let spec = json!({
+            "replicas": i32::MIN, "minReadySeconds": 2, "revisionHistoryLimit": 1.5, "template": grace,
+        });
+        assert_eq!(set["spec"], spec);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
-use super::engine::{Errors, Place, print};
+use super::engine::{Errors, Place};
 use super::resource_names;
 use crate::go::names;
 use crate::members::{at, copy_field, list, set_or_remove, text, text_at};
@@ -217,7 +217,7 @@ pub(super) fn claim_update(claim: &Place<'_>, errors: &mut Errors) {
         copy_field(&mut now, old, "volumeAttributesClassName");
     }
     if now != before {
-        let difference = print::diff("PersistentVolumeClaimSpec", &before, &now);
+        let difference = spec.difference("PersistentVolumeClaimSpec", &before, &now);
         errors.push(spec.forbidden(&format!("{IMMUTABLE}\n{difference}")));
     }
     let of = |value: Option<&Value>| quantity(value).unwrap_or_default();

@@ -129,31 +129,89 @@ pub(super) fn embedded_metadata(object: &Value, path: &str) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use kube_apimachinery::schema::{Field, find_type};
+    use kube_apimachinery::schema::{Type, find_type};
 
     use super::*;
+
+    /// Returns the type of a block: its name is that of a type, with a group before and a use behind.
+    fn type_of(block: &str) -> Option<&'static Type> {
+        let (rest, _) = block.rsplit_once('/').unwrap_or((block, ""));
+        let mut names = [block, rest].into_iter().chain(block.split('/'));
+        names.find_map(find_type)
+    }
+
+    /// Reports whether a type has the field at a path.
+    fn has(of: Option<&'static Type>, path: &str) -> bool {
+        let mut of = of;
+        for step in path.split('.').filter(|step| !step.is_empty()) {
+            let Some(found) = of else { break };
+            let Some(field) = found.field(step) else {
+                return false;
+            };
+            of = field.object_type();
+        }
+        true
+    }
+
+    /// Returns the fields that a clause names. Those of other objects begin with a caret.
+    fn fields_of(clause: &str) -> Vec<&str> {
+        let mut words = clause.split(' ');
+        let named = match words.next() {
+            Some("over") => words.take(1).collect::<Vec<_>>(),
+            Some("if" | "unless") => words
+                .filter_map(|word| word.split_once('='))
+                .map(|(path, _)| path.strip_prefix("old:").unwrap_or(path))
+                .filter(|path| !path.starts_with("spec:"))
+                .collect(),
+            Some(
+                "absent" | "above" | "at-least" | "at-most" | "differ" | "filled" | "several"
+                | "some" | "with" | "without",
+            ) => words.collect(),
+            _ => Vec::new(),
+        };
+        named
+            .into_iter()
+            .filter(|path| !path.starts_with('^'))
+            .collect()
+    }
+
+    #[test]
+    fn clauses_name_existing_fields() {
+        let mut of = None;
+        let (mut block, mut count) = ("", 0);
+        let lines = SOURCES.iter().flat_map(|source| source.lines());
+        for line in lines.filter(|line| !line.starts_with('#')) {
+            let Some(row) = line.strip_prefix("  ") else {
+                (block, of) = (line, type_of(line));
+                continue;
+            };
+            let (row, _) = row.split_once(" -- ").unwrap_or((row, ""));
+            let (_, clauses) = row.split_once(": ").unwrap_or_default();
+            for clause in clauses.split(", ") {
+                for path in fields_of(clause) {
+                    assert!(has(of, path), "{block} has no {path}: {line}");
+                    count += 1;
+                }
+                if let Some(names) = clause.strip_prefix("turns ") {
+                    let status = find_type("JobStatus");
+                    let is_field = |name: &&str| name.starts_with(|c: char| c.is_lowercase());
+                    for name in names.split(' ').filter(is_field) {
+                        assert!(name == "finished" || has(status, name), "{line}");
+                    }
+                }
+            }
+        }
+        assert!(count > 300, "{count}");
+    }
 
     #[test]
     fn rules_are_readable_and_name_existing_members() {
         assert_eq!(engine::unread(&SOURCES, FUNCTIONS), [""; 0]);
         assert_eq!(RULES.missing(), [""; 0]);
         for (block, member) in RULES.members() {
-            // A block's name is that of a type, with a group before and a use behind.
-            let (rest, _) = block.rsplit_once('/').unwrap_or((block, ""));
-            let name = [block, rest]
-                .into_iter()
-                .chain(block.split('/'))
-                .find_map(find_type);
-            let Some(member) = member.filter(|member| !member.starts_with('^')) else {
-                continue;
-            };
-            let mut of = name;
-            for step in member.split('.') {
-                let Some(found) = of else { break };
-                let field = found.field(step);
-                assert!(field.is_some(), "{block} has no member {member}");
-                of = field.and_then(Field::object_type);
-            }
+            let member = member.filter(|member| !member.starts_with('^'));
+            let found = has(type_of(block), member.unwrap_or_default());
+            assert!(found, "{block} has no member {member:?}");
         }
     }
 }

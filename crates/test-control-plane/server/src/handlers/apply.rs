@@ -166,7 +166,7 @@ fn decode_applied(
     config: &Configuration,
 ) -> ApiResult<(Draft, Empties)> {
     let (kind, behaviour) = (stored(&request.kind), reads.behaviour());
-    patch::wrap_integers(&request.kind, &config.value, &mut object);
+    patch::convert_integers(&request.kind, &config.value, &mut object);
     let mut new = Draft::from_value(&request.kind, object);
     let wrong = |err: ApiError| {
         let config = described(&config.value);

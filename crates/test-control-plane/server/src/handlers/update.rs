@@ -280,6 +280,9 @@ pub(crate) async fn commit_update(
     let reviewed = (Some(old), &new);
     review::review_write(&writes.access, request, &request.name, reviewed, options).await?;
     write::fit_to_store(reads, request, &mut new)?;
+    if !options.dry_run {
+        new.metadata_mut().remove("selfLink");
+    }
     if new == *old {
         let text = served_text(reads, &request.kind, current, Earlier::Used).await?;
         let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);

@@ -61,7 +61,9 @@ fn find(subject: Subject<'_>, empties: &Empties) -> Findings {
             ..subject
         }))
     };
-    if subject.old.is_none() {
+    // Immutable maps that are empty differ from none.
+    let is_exact = matches!(&*subject.kind.storage, "configmaps" | "secrets");
+    if subject.old.is_none() || is_exact {
         return restored(subject).unwrap_or_else(|| validation::validate(subject));
     }
     let found = validation::validate(subject);

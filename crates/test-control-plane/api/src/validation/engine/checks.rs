@@ -20,6 +20,7 @@ pub(super) const GUARDS: &[(&str, Guard)] = &[
         let mut values = args.windows(2);
         values.any(|pair| of.member(pair[0]).value != of.member(pair[1]).value)
     }),
+    ("empty", |_, value, _| value.is_empty()),
     ("filled", |of, _, args| is_filled(of, args)),
     ("if", |of, _, args| has_values(of, args)),
     ("like", |_, value, args| is_like(value.text(), args)),

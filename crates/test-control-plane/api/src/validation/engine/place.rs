@@ -458,6 +458,12 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Formats the difference of two values of a type, as upstream's internal type prints them.
+    pub(in crate::validation) fn difference(&self, of: &str, old: &Value, new: &Value) -> String {
+        let version = self.context.of.map(|of| of.version);
+        print::diff(version.unwrap_or_default(), of, old, new)
+    }
+
     /// The value is invalid.
     pub(in crate::validation) fn invalid(&self, detail: &str) -> FieldError {
         FieldError::invalid_text(self.path(), &self.printed(), detail)

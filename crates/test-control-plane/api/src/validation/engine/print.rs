@@ -3,7 +3,7 @@
 //! Errors quote invalid objects in this form, and those about immutable specs show the difference of
 //! such texts.
 
-use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
+use kube_apimachinery::schema::{self, Field, Kind, Shape, Type, Version};
 use serde_json::Value;
 
 use super::line_diff;
@@ -58,9 +58,9 @@ const SERVED: [&str; 4] = [
     "OwnerReference",
 ];
 
-/// Formats the difference of two objects of a type for messages.
-pub(in crate::validation) fn diff(type_name: &str, old: &Value, new: &Value) -> String {
-    let print = |value| match schema::find_type(type_name) {
+/// Formats the difference of two objects of a type for messages, with the fields of a version.
+pub(super) fn diff(version: Version, type_name: &str, old: &Value, new: &Value) -> String {
+    let print = |value| match version.find_type(type_name) {
         Some(of) => Printer::pretty().of(Typed::Object(of), value),
         None => String::new(),
     };
@@ -331,6 +331,7 @@ fn json(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kube_apimachinery::schema::Version;
     use serde_json::json;
 
     #[test]
@@ -343,13 +344,13 @@ mod tests {
                 "terminationGracePeriodSeconds": seconds,
             })
         };
-        let diff = super::diff("PodSpec", &spec(30, ""), &spec(5, ""));
+        let diff = super::diff(Version::V1_36, "PodSpec", &spec(30, ""), &spec(5, ""));
         let expected = "@@ -36,7 +36,7 @@\n  ],\n  \"EphemeralContainers\": null,\n  \
                         \"RestartPolicy\": \"\",\n- \"TerminationGracePeriodSeconds\": 30,\n+ \
                         \"TerminationGracePeriodSeconds\": 5,\n  \"ActiveDeadlineSeconds\": \
                         null,\n  \"DNSPolicy\": \"\",\n  \"NodeSelector\": null,\n";
         assert_eq!(diff, expected);
-        let diff = super::diff("PodSpec", &spec(30, ""), &spec(30, "q"));
+        let diff = super::diff(Version::V1_36, "PodSpec", &spec(30, ""), &spec(30, "q"));
         assert!(diff.starts_with("@@ -42,7 +42,7 @@\n"), "{diff}");
         assert!(diff.ends_with(
             "\"SecurityContext\": {\n   \"HostNetwork\": false,\n   \"HostPID\": false,\n"

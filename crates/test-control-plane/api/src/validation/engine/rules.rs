@@ -19,7 +19,8 @@
 //! | `present` | excuses null |
 //! | `optional` | excuses Go's zero value |
 //! | `on-create`, `on-update` | excuses updates, or creates |
-//! | `with FIELD` | excuses objects without this field |
+//! | `with A B`, `absent A B` | excuses objects without one of these fields, or with one |
+//! | `empty` | excuses all but Go's zero value |
 //! | `filled FIELD`, `without FIELD` | excuses objects in which this field is empty, or filled |
 //! | `some A B`, `several A B` | excuses objects without one, or two, of these fields |
 //! | `differ A B` | excuses objects in which these fields are equal |
@@ -29,7 +30,7 @@
 //! | `like A B`, `unlike A B` | excuses texts by their form, in which a `*` at an end means any text |
 //! | `longer N`, `shorter N` | excuses other texts by their bytes, or lists by their elements |
 //! | `negative`, `not-positive` | excuses other quantities |
-//! | `pod`, `template` | excuses pod templates, or pods |
+//! | `pod`, `template`, `unnamed` | excuses pod templates, pods, or pods whose controller names them |
 //! | `unless-stored BLOCK`, `if-stored BLOCK` | excuses values if the stored object breaks or keeps this block |
 //! | `elements`, `values` | applies the rest to each element, with or without its index in errors |
 //! | `entries` | applies the rest to each value of a map |
@@ -37,9 +38,10 @@
 //! | `by FUNCTION` | calls a function |
 //! | `source NOUN`, `source-as NOUN NAME` | excuses absent fields, and forbids all but the first present one of the block, by another name |
 //! | `some-source` | reports that no `source` of the block is present |
-//! | `required`, `given` | reports a zero value, or null |
+//! | `required`, `given`, `missing` | reports a zero value, null, or any value, as missing |
+//! | `single` | reports lists of no or several elements, as missing |
 //! | `invalid`, `forbidden`, `warn` | reports any value |
-//! | `invalid-as SHOWN`, `invalid-here` | reports any value, and shows another text or none |
+//! | `invalid-as JSON`, `invalid-here` | reports any value, and shows another one or none |
 //! | `unsupported A B` | reports any value |
 //! | `enum A B` | reports other texts; with a detail, as invalid |
 //! | `range MIN MAX`, `min MIN`, `max MAX` | reports other numbers; absent counts as zero |
@@ -52,8 +54,9 @@
 //! | `immutable`, `sealed` | reports changes, as invalid or forbidden |
 //! | others | report a wrong syntax |
 //!
-//! A field in a condition may begin with carets, which go up in the object, with `spec:`, which
-//! means the spec of the pod around it, or with `old:`, which means the stored value.
+//! A field in a condition may begin with carets, which go up in the object. In `if` and `unless` it may
+//! begin with `spec:`, which means the spec of the pod around it, or with `old:`, which means the stored
+//! value.
 //!
 //! The engine knows no kind: the functions of `by`, and further checks and guards, are passed in.
 

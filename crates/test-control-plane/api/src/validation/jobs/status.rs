@@ -141,6 +141,151 @@ fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::ServerGates;
+    use crate::status::FieldError;
+    use crate::validation::engine::Context;
+    use crate::validation::tables;
+
+    /// Returns the details of the errors of a changed status. A text of conditions such as
+    /// `Complete Failed` stands for true ones.
+    fn errors(spec: &Value, old: (&str, Value), new: (&str, Value)) -> Vec<String> {
+        let job = |(conditions, mut status): (&str, Value)| {
+            let conditions = conditions.split_whitespace();
+            let conditions = conditions.map(|of| json!({"type": of, "status": "True"}));
+            status["conditions"] = conditions.collect();
+            json!({"spec": spec, "status": status})
+        };
+        let (old, new) = (job(old), job(new));
+        let context = Context {
+            old: Some(&old),
+            ..tables::context(ServerGates::default())
+        };
+        let mut errors = Errors::new();
+        Place::root(&context, &new, Some(&old), "").check("Job/status", &mut errors);
+        let detail = |error: FieldError| {
+            let (_, detail) = error.message.rsplit_once(": ").unwrap_or_default();
+            detail.to_owned()
+        };
+        errors.into_iter().map(detail).collect()
+    }
+
+    #[test]
+    fn conditions_need_and_exclude_others() {
+        let time = "2026-01-01T00:00:00Z";
+        let done = json!({"startTime": time, "completionTime": time});
+        let started = json!({"startTime": time});
+        for (old, new, status, expected) in [
+            ("", "SuccessCriteriaMet Complete", &done, &[][..]),
+            (
+                "",
+                "Complete",
+                &done,
+                &[
+                    "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+                ],
+            ),
+            (
+                "",
+                "Failed",
+                &started,
+                &["cannot set Failed=True condition without the FailureTarget=true condition"],
+            ),
+            (
+                "SuccessCriteriaMet",
+                "SuccessCriteriaMet FailureTarget",
+                &started,
+                &["cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"],
+            ),
+            (
+                "FailureTarget Failed",
+                "FailureTarget",
+                &started,
+                &["cannot disable the terminal Failed=True condition"],
+            ),
+            (
+                "SuccessCriteriaMet",
+                "",
+                &started,
+                &["cannot disable the SuccessCriteriaMet=True condition"],
+            ),
+            // What a write leaves alone may be wrong.
+            ("Complete", "Complete", &done, &[]),
+        ] {
+            let found = errors(&json!({}), (old, status.clone()), (new, status.clone()));
+            assert_eq!(found, expected, "{old} -> {new}");
+        }
+    }
+
+    #[test]
+    fn fields_agree_with_conditions_and_with_each_other() {
+        let time = |hour: u8| format!("2026-01-01T0{hour}:00:00Z");
+        let failed = "FailureTarget Failed";
+        for (conditions, old, new, expected) in [
+            (
+                "",
+                json!({}),
+                json!({"startTime": time(0), "completionTime": time(1)}),
+                "cannot set completionTime when there is no Complete=True condition",
+            ),
+            (
+                failed,
+                json!({"startTime": time(0)}),
+                json!({"startTime": time(0), "active": 1}),
+                "active>0 is invalid for finished job",
+            ),
+            (
+                failed,
+                json!({"startTime": time(0)}),
+                json!({"startTime": time(0), "terminating": 1}),
+                "terminating>0 is invalid for finished job",
+            ),
+            (
+                failed,
+                json!({"startTime": time(0)}),
+                json!({"startTime": time(0), "uncountedTerminatedPods": {"failed": ["u"]}}),
+                "must be empty for finished job",
+            ),
+            (
+                "",
+                json!({}),
+                json!({"completedIndexes": "0"}),
+                "cannot set non-empty completedIndexes when non-indexed completion mode",
+            ),
+            (
+                "",
+                json!({}),
+                json!({"failedIndexes": ""}),
+                "cannot set non-null failedIndexes when backoffLimitPerIndex is null",
+            ),
+            (
+                "",
+                json!({}),
+                json!({"ready": 2, "active": 1}),
+                "cannot set more ready pods than active",
+            ),
+            (
+                "",
+                json!({"failed": 2}),
+                json!({"failed": 1}),
+                "cannot decrease the failed counter",
+            ),
+            (
+                "",
+                json!({"startTime": time(0)}),
+                json!({"startTime": time(1)}),
+                "field is immutable for unsuspended job once set",
+            ),
+        ] {
+            let found = errors(&json!({}), (conditions, old), (conditions, new.clone()));
+            assert_eq!(found, [expected], "{new}");
+        }
+        let indexed = json!({"completionMode": "Indexed", "completions": 2, "parallelism": 2});
+        let found = |new: Value| errors(&indexed, ("", json!({"succeeded": 2})), ("", new));
+        assert_eq!(found(json!({"succeeded": 1})), [""; 0]);
+        let wrong = found(json!({"succeeded": 2, "completedIndexes": "0,x"}));
+        let why = "cannot convert string to integer for index: \"x\"";
+        assert_eq!(wrong, [why.rsplit(": ").next().unwrap()]);
+    }
 
     #[test]
     fn lists_of_indexes_may_overlap() {

@@ -1,11 +1,13 @@
 //! Rules of changes of pods.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::members::resources::{amounts, qos_class};
 use crate::members::{at, copy_field, list, set_or_remove, text};
 use crate::status::FieldError;
-use crate::validation::engine::{Errors, Place, print};
+use crate::validation::engine::{Errors, Place};
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
      `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -42,12 +44,14 @@ pub(in crate::validation) fn pod_update(spec: &Place<'_>, errors: &mut Errors) {
     }
     added_tolerations(&spec.member("tolerations"), errors);
     let gates = spec.member("schedulingGates");
-    let is_last = |gate: &Place<'_>| {
-        let after = gates.values().skip(gate.before().len() + 1);
-        let mut names = after.map(|gate| gate.text_of("name"));
-        names.all(|name| name != gate.text_of("name"))
-    };
-    for gate in gates.elements().filter(is_last) {
+    // The last gate of a name counts.
+    let named: BTreeMap<&str, Place<'_>> = gates
+        .elements()
+        .map(|gate| (text(gate.value, "name"), gate))
+        .collect();
+    let mut last: Vec<Place<'_>> = named.into_values().collect();
+    last.sort_by_key(Place::index);
+    for gate in last {
         let name = gate.text_of("name");
         if list(old, "schedulingGates").all(|old| text(old, "name") != name) {
             let detail =
@@ -62,7 +66,7 @@ pub(in crate::validation) fn pod_update(spec: &Place<'_>, errors: &mut Errors) {
         keep_node_affinity(&mut masked, old);
     }
     if masked != *old {
-        let difference = print::diff("PodSpec", old, &masked);
+        let difference = spec.difference("PodSpec", old, &masked);
         errors.push(spec.forbidden(&format!("{IMMUTABLE}\n{difference}")));
     }
 }
@@ -216,7 +220,7 @@ pub(in crate::validation) fn ephemeral_containers_update(pod: &Place<'_>, errors
         let detail = match containers.values().find(|new| new.text_of("name") == name) {
             None => format!("existing ephemeral containers {name:?} may not be removed\n"),
             Some(new) if new.value != old => {
-                let difference = print::diff("EphemeralContainer", old, new.value);
+                let difference = containers.difference("EphemeralContainer", old, new.value);
                 format!("existing ephemeral containers {name:?} may not be changed\n{difference}")
             }
             Some(_) => continue,
