@@ -38,7 +38,7 @@ impl MemberCheck<'_> {
     ///
     /// # Errors
     ///
-    /// 400 for a strict client, and for a value of the wrong type beside unknown fields.
+    /// 400 for a strict client, and for a value of the wrong type next to unknown fields.
     pub fn body(
         self,
         draft: &Draft,
@@ -92,7 +92,7 @@ impl MemberCheck<'_> {
     ///
     /// # Errors
     ///
-    /// 422 for a strict client, and for a value of the wrong type beside unknown fields.
+    /// 422 for a strict client, and for a value of the wrong type next to unknown fields.
     pub fn patch(
         self,
         patch: &Patch,
@@ -142,7 +142,7 @@ impl MemberCheck<'_> {
         Err(patch::invalid(&result, &strict_error(&found)))
     }
 
-    /// Checks the types of all values. Upstream's decoder says nothing of unknown fields beside a value
+    /// Checks the types of all values. Upstream's decoder says nothing of unknown fields next to a value
     /// of the wrong type. Custom resources have types in their metadata only.
     fn check_types(self, draft: &Draft) -> ApiResult<()> {
         if self.kind.custom.is_some() {

@@ -1,4 +1,4 @@
-//! Values of a wrong type beside unknown fields, defaults and patches. The responses were recorded from
+//! Values of a wrong type next to unknown fields, defaults and patches. The responses were recorded from
 //! upstream.
 
 use http::Method;

@@ -203,15 +203,22 @@ async fn unknown_fields_are_warnings() {
 #[tokio::test(start_paused = true)]
 async fn errors_carry_warnings_and_name_the_field() {
     let web = include_str!("../../../../docs/examples/web.yaml");
-    let both = web
-        .replace("storage: 1Gi", "storage: lots")
-        .replace("  replicas: 3", "  replica: 3");
-    let (refusal, warnings) = apply_with_warnings(&both).await;
-    let refusal = refusal.expect_err("the quantity is invalid").to_string();
-    let field = ": spec.volumeClaimTemplates[0].spec.resources.requests.storage: StatefulSet in";
-    assert!(refusal.contains(field), "{refusal}");
+    let web = web.replace("  replicas: 3", "  replica: 3");
+    let apply = async |storage: &str| {
+        let manifest = web.replace("storage: 1Gi", storage);
+        let (refusal, warnings) = apply_with_warnings(&manifest).await;
+        let refusal = refusal.expect_err("the quantity is invalid");
+        (refusal.to_string(), warnings)
+    };
+    let (refusal, warnings) = apply("storage: 0").await;
+    assert!(refusal.contains("must be greater than zero"), "{refusal}");
     let expected = "m.yaml:16: document 2, StatefulSet web: unknown field \"spec.replica\"";
     assert_eq!(warnings, [expected]);
+    // A server that can't decode the object has no warnings.
+    let (refusal, warnings) = apply("storage: lots").await;
+    let field = ": spec.volumeClaimTemplates[0].spec.resources.requests.storage: StatefulSet in";
+    assert!(refusal.contains(field), "{refusal}");
+    assert_eq!(warnings, [""; 0]);
 }
 
 #[test]
