@@ -444,3 +444,27 @@ async fn applied_integers_wrap() {
     assert_eq!(why(&status), message);
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn scales_have_valid_metadata() {
+    let plane = started().await;
+    let path = format!("/apis/apps/v1/{NAMESPACE}/statefulsets");
+    let template = json!({
+        "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let set = json!({"metadata": {"name": "s"}, "spec": spec});
+    plane.create(&path, &set).await;
+    let scale = json!({
+        "metadata": {"name": "s", "namespace": "default", "finalizers": ["x"]}, "spec": {"replicas": -1},
+    });
+    let path = format!("{path}/s/scale");
+    let status = sent(&plane, Method::PUT, &path, "application/json", &scale).await;
+    assert_eq!(
+        status["message"],
+        "Scale.autoscaling \"s\" is invalid: [metadata.finalizers[0]: Invalid value: \"x\": name is \
+         neither a standard finalizer name nor is it fully qualified, spec.replicas: Invalid value: \
+         -1: must be greater than or equal to 0]"
+    );
+    plane.stop().await;
+}

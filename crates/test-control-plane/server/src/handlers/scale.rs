@@ -10,7 +10,9 @@ use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, MetadataRef};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
-use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
+use kube_test_control_plane_api::settings::{EmulatedVersion, ServerGates};
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::validation::{self, Subject};
 use serde_json::{Value, json};
 
 use super::Source;
@@ -207,17 +209,29 @@ fn check_scale(request: &ResourceRequest, scale: Value) -> ApiResult<Value> {
         data: None,
     };
     check_name(request, &draft)?;
-    let scale = draft.value;
-    let replicas = replicas(&scale);
     // The object's own validation reports a custom resource's.
-    let is_custom = request.kind.custom.is_some();
-    if is_custom || replicas.as_i64().is_none_or(|replicas| replicas >= 0) {
-        return Ok(scale);
+    if request.kind.custom.is_some() {
+        return Ok(draft.value);
     }
-    let detail = "must be greater than or equal to 0";
-    let error = FieldError::invalid("spec.replicas", &replicas, detail);
+    let found = validation::validate(Subject {
+        kind: &SCALE,
+        served: &SCALE,
+        new: &draft,
+        old: None,
+        target: Target::Object,
+        gates: ServerGates::default(),
+        version: EmulatedVersion::default(),
+    });
+    if found.errors.is_empty() {
+        return Ok(draft.value);
+    }
     let (kind, group) = ("Scale", "autoscaling");
-    Err(ApiError::invalid_kind(kind, group, &request.name, &[error]))
+    Err(ApiError::invalid_kind(
+        kind,
+        group,
+        &request.name,
+        &found.errors,
+    ))
 }
 
 fn replicas(scale: &Value) -> Value {
