@@ -24,6 +24,14 @@ fn objects_are_validated_defaulted_and_pruned_as_recorded() {
 }
 
 #[test]
+fn random_writes_are_treated_as_recorded() {
+    let cases = objects::read(&[vectors("random-writes.jsonl.gz")]).unwrap();
+    let report = objects::run_cases(&cases, &|| {}).unwrap();
+    assert_eq!(report.passed + report.failed.len(), 5972);
+    assert_eq!(report.passed, 5971, "{:#?}", report.categories);
+}
+
+#[test]
 fn kinds_of_operators_behave_as_recorded() {
     let cases = objects::read(&[vectors("kinds.jsonl.gz")]).unwrap();
     let report = objects::run_cases(&cases, &|| {}).unwrap();
