@@ -1,30 +1,11 @@
 //! Rules of single objects, with upstream's messages.
 
 use http::Method;
-use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 
-use crate::support::{Plane, exchange};
+use crate::support::Plane;
 
 const NAMESPACE: &str = "namespaces/default";
-
-async fn started() -> Plane {
-    Plane::new(TestControlPlane::builder().start().await)
-}
-
-/// Sends a write and returns the body of the response.
-async fn sent(
-    plane: &Plane,
-    method: Method,
-    path: &str,
-    content_type: &str,
-    body: &Value,
-) -> Value {
-    let headers = [("Content-Type", content_type)];
-    exchange(plane.0.server(), method, path, &headers, body.to_string())
-        .await
-        .json()
-}
 
 /// Returns what follows `is invalid: ` in a message.
 fn why(status: &Value) -> &str {
@@ -36,13 +17,16 @@ fn why(status: &Value) -> &str {
 
 /// Checks the errors of new objects at a path.
 async fn are_refused(path: &str, cases: &[(Value, &str)]) {
-    let plane = started().await;
+    let plane = Plane::started().await;
     for (object, expected) in cases {
         let mut object = object.clone();
         if object["metadata"].get("name").is_none() {
             object["metadata"]["name"] = json!("a");
         }
-        let status = sent(&plane, Method::POST, path, "application/json", &object).await;
+        let status = plane
+            .send(Method::POST, path, "application/json", &object)
+            .await
+            .json();
         assert_eq!(why(&status), *expected, "{object}");
     }
     plane.stop().await;
@@ -271,7 +255,7 @@ async fn attachments_have_one_volume() {
 
 #[tokio::test]
 async fn rules_come_between_the_rounds_of_metadata() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let roles = format!("/apis/rbac.authorization.k8s.io/v1/{NAMESPACE}/roles");
     let role = |rules: Value, annotations: Value| json!({"metadata": {"name": "r", "annotations": annotations}, "rules": rules});
     plane.create(&roles, &role(json!([]), json!({}))).await;
@@ -279,14 +263,15 @@ async fn rules_come_between_the_rounds_of_metadata() {
         json!([{"verbs": ["get"], "resources": ["pods"]}]),
         json!({"a b": "c"}),
     );
-    let status = sent(
-        &plane,
-        Method::PUT,
-        &format!("{roles}/r"),
-        "application/json",
-        &wrong,
-    )
-    .await;
+    let status = plane
+        .send(
+            Method::PUT,
+            &format!("{roles}/r"),
+            "application/json",
+            &wrong,
+        )
+        .await
+        .json();
     let fields = |status: &Value| -> Vec<String> {
         let causes = status["details"]["causes"].as_array().unwrap();
         causes
@@ -313,7 +298,10 @@ async fn rules_come_between_the_rounds_of_metadata() {
     plane.create(classes, &class("Immediate", json!({}))).await;
     let wrong = class("x", json!({"a b": "c"}));
     let path = format!("{classes}/c");
-    let status = sent(&plane, Method::PUT, &path, "application/json", &wrong).await;
+    let status = plane
+        .send(Method::PUT, &path, "application/json", &wrong)
+        .await
+        .json();
     let mode = "volumeBindingMode";
     let expected = [
         annotations,
@@ -329,7 +317,7 @@ async fn rules_come_between_the_rounds_of_metadata() {
 
 #[tokio::test]
 async fn slices_count_changes_besides_their_metadata() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let path = format!("/apis/discovery.k8s.io/v1/{NAMESPACE}/endpointslices");
     let slice = |endpoints: Value, metadata: Value| {
         let mut slice = json!({"addressType": "IPv4", "endpoints": endpoints, "ports": [], "metadata": metadata});
@@ -353,7 +341,10 @@ async fn slices_count_changes_besides_their_metadata() {
             4,
         ),
     ] {
-        let found = sent(&plane, Method::PUT, &one, "application/json", &slice).await;
+        let found = plane
+            .send(Method::PUT, &one, "application/json", &slice)
+            .await
+            .json();
         assert_eq!(found["metadata"]["generation"], generation, "{slice}");
     }
     plane.stop().await;
@@ -361,7 +352,7 @@ async fn slices_count_changes_besides_their_metadata() {
 
 #[tokio::test]
 async fn pod_keeps_its_class_and_may_add_no_gate() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let path = format!("/api/v1/{NAMESPACE}/pods");
     let pod = |gates: Value| {
         json!({
@@ -374,14 +365,10 @@ async fn pod_keeps_its_class_and_may_add_no_gate() {
     assert_eq!(status, (&json!("Burstable"), &json!("Pending")));
     let gates = json!({"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}});
     let content_type = "application/merge-patch+json";
-    let status = sent(
-        &plane,
-        Method::PATCH,
-        &format!("{path}/p"),
-        content_type,
-        &gates,
-    )
-    .await;
+    let status = plane
+        .send(Method::PATCH, &format!("{path}/p"), content_type, &gates)
+        .await
+        .json();
     let new = |index: usize, name: &str| {
         format!(
             "spec.schedulingGates[{index}].name: Forbidden: only deletion is allowed, but found new \
@@ -396,20 +383,21 @@ async fn pod_keeps_its_class_and_may_add_no_gate() {
 
 #[tokio::test]
 async fn immutable_map_differs_from_one_that_is_empty() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let path = format!("/api/v1/{NAMESPACE}/configmaps");
     let map = json!({"metadata": {"name": "m"}, "immutable": true});
     plane.create(&path, &map).await;
     let mut empty = map;
     empty["data"] = json!({});
-    let status = sent(
-        &plane,
-        Method::PUT,
-        &format!("{path}/m"),
-        "application/json",
-        &empty,
-    )
-    .await;
+    let status = plane
+        .send(
+            Method::PUT,
+            &format!("{path}/m"),
+            "application/json",
+            &empty,
+        )
+        .await
+        .json();
     assert_eq!(
         why(&status),
         "data: Forbidden: field is immutable when `immutable` is set"
@@ -419,7 +407,7 @@ async fn immutable_map_differs_from_one_that_is_empty() {
 
 #[tokio::test]
 async fn applied_integers_wrap() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let path = format!("/apis/apps/v1/{NAMESPACE}/statefulsets/s?fieldManager=m");
     let set = json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"},
@@ -431,14 +419,10 @@ async fn applied_integers_wrap() {
             },
         },
     });
-    let status = sent(
-        &plane,
-        Method::PATCH,
-        &path,
-        "application/apply-patch+yaml",
-        &set,
-    )
-    .await;
+    let status = plane
+        .send(Method::PATCH, &path, "application/apply-patch+yaml", &set)
+        .await
+        .json();
     let message =
         "spec.minReadySeconds: Invalid value: -2147483648: must be greater than or equal to 0";
     assert_eq!(why(&status), message);
@@ -447,7 +431,7 @@ async fn applied_integers_wrap() {
 
 #[tokio::test]
 async fn scales_have_valid_metadata() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let path = format!("/apis/apps/v1/{NAMESPACE}/statefulsets");
     let template = json!({
         "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
@@ -459,7 +443,10 @@ async fn scales_have_valid_metadata() {
         "metadata": {"name": "s", "namespace": "default", "finalizers": ["x"]}, "spec": {"replicas": -1},
     });
     let path = format!("{path}/s/scale");
-    let status = sent(&plane, Method::PUT, &path, "application/json", &scale).await;
+    let status = plane
+        .send(Method::PUT, &path, "application/json", &scale)
+        .await
+        .json();
     assert_eq!(
         status["message"],
         "Scale.autoscaling \"s\" is invalid: [metadata.finalizers[0]: Invalid value: \"x\": name is \

@@ -5,7 +5,7 @@ use http::Method;
 use kube_test_control_plane::{EmulatedVersion, TestControlPlane};
 use serde_json::{Value, json};
 
-use crate::support::{Plane, exchange};
+use crate::support::{Answer, Plane};
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
@@ -30,22 +30,10 @@ fn path_of(kind: &str) -> &'static str {
     }
 }
 
-async fn started() -> Plane {
-    Plane::new(TestControlPlane::builder().start().await)
-}
-
-/// Sends a dry run and returns the response with its code and warnings.
-async fn sent(
-    plane: &Plane,
-    method: Method,
-    path: &str,
-    content_type: &str,
-    body: &Value,
-) -> (u16, Value, String) {
-    let headers = [("Content-Type", content_type)];
-    let server = plane.0.server();
-    let found = exchange(server, method, path, &headers, body.to_string()).await;
-    (found.code, found.json(), found.header("warning").to_owned())
+/// Returns the code, the body and the warnings of a response.
+fn parts(answer: &Answer) -> (u16, Value, String) {
+    let warnings = answer.header("warning").to_owned();
+    (answer.code, answer.json(), warnings)
 }
 
 /// Returns the message about a new object, without the start that names it.
@@ -53,7 +41,7 @@ async fn refused(plane: &Plane, mut object: Value) -> String {
     object["metadata"]["name"] = json!("a");
     let kind = object["kind"].as_str().unwrap().to_owned();
     let path = format!("{}?dryRun=All&fieldValidation=Warn", path_of(&kind));
-    let (code, body, warnings) = sent(plane, Method::POST, &path, JSON, &object).await;
+    let (code, body, warnings) = parts(&plane.send(Method::POST, &path, JSON, &object).await);
     let message = body["message"].as_str().unwrap_or_default().to_owned();
     match code {
         400 => assert_eq!(warnings, "", "{message}"),
@@ -82,7 +70,7 @@ fn set(spec: &Value) -> Value {
 
 #[tokio::test]
 async fn wrong_types_come_before_unknown_fields_and_defaults() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let pod = |spec: Value| json!({"apiVersion": "v1", "kind": "Pod", "spec": spec, "foo": 1});
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "foo": 1});
     for (object, message) in [
@@ -143,7 +131,7 @@ async fn wrong_types_come_before_unknown_fields_and_defaults() {
 
 #[tokio::test]
 async fn missing_objects_get_defaults_all_the_same() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let cron_job = json!({"apiVersion": "batch/v1", "kind": "CronJob"});
     assert_eq!(
         refused(&plane, cron_job).await,
@@ -160,7 +148,7 @@ async fn missing_objects_get_defaults_all_the_same() {
 
 #[tokio::test]
 async fn budget_is_checked_before_its_metadata() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let owner = json!({"apiVersion": "", "kind": "X", "name": "x", "uid": "u"});
     let budget = |spec: Value| {
         json!({
@@ -178,7 +166,7 @@ async fn budget_is_checked_before_its_metadata() {
 
 #[tokio::test]
 async fn patches_are_decoded_like_upstream() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     plane.create(path_of("StatefulSet"), &set(&json!({}))).await;
     let invalid =
         |shown: &str, why: &str| format!(" \"\" is invalid: patch: Invalid value: {shown}: {why}");
@@ -218,7 +206,7 @@ async fn patches_are_decoded_like_upstream() {
             "{}/s?dryRun=All&fieldValidation=Strict",
             path_of("StatefulSet")
         );
-        let found = sent(&plane, Method::PATCH, &path, content_type, &patch).await;
+        let found = parts(&plane.send(Method::PATCH, &path, content_type, &patch).await);
         assert_eq!(
             (found.0, found.1["message"].as_str()),
             (code, Some(&*message))
@@ -227,7 +215,7 @@ async fn patches_are_decoded_like_upstream() {
     // An integer that is too wide wraps, as in Go.
     let path = format!("{}/s?dryRun=All", path_of("StatefulSet"));
     let wide = json!({"spec": {"revisionHistoryLimit": 2_147_483_648_i64}});
-    let (code, found, _) = sent(&plane, Method::PATCH, &path, STRATEGIC, &wide).await;
+    let (code, found, _) = parts(&plane.send(Method::PATCH, &path, STRATEGIC, &wide).await);
     assert_eq!(
         (code, &found["spec"]["revisionHistoryLimit"]),
         (200, &json!(i32::MIN))
@@ -237,17 +225,17 @@ async fn patches_are_decoded_like_upstream() {
 
 #[tokio::test]
 async fn patches_of_a_scale_are_checked_for_unknown_fields() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     plane.create(path_of("StatefulSet"), &set(&json!({}))).await;
     let path = format!("{}/s/scale", path_of("StatefulSet"));
     let patch = json!({"spec": {"replicas": 2, "foo": 1}});
     let strict = format!("{path}?fieldValidation=Strict");
-    let (code, found, _) = sent(&plane, Method::PATCH, &strict, MERGE, &patch).await;
+    let (code, found, _) = parts(&plane.send(Method::PATCH, &strict, MERGE, &patch).await);
     let message = found["message"].as_str().unwrap();
     assert_eq!(code, 422, "{message}");
     assert!(message.ends_with("strict decoding error: unknown field \"spec.foo\""));
     let warned = format!("{path}?fieldValidation=Warn");
-    let (code, found, warnings) = sent(&plane, Method::PATCH, &warned, MERGE, &patch).await;
+    let (code, found, warnings) = parts(&plane.send(Method::PATCH, &warned, MERGE, &patch).await);
     assert_eq!((code, &found["spec"]["replicas"]), (200, &json!(2)));
     assert_eq!(warnings, "299 - \"unknown field \\\"spec.foo\\\"\"");
     plane.stop().await;
@@ -255,7 +243,7 @@ async fn patches_of_a_scale_are_checked_for_unknown_fields() {
 
 #[tokio::test]
 async fn managers_follow_the_conversions_of_upstream() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}, "secrets": [{}],
     });
@@ -276,12 +264,12 @@ async fn managers_follow_the_conversions_of_upstream() {
 
 #[tokio::test]
 async fn dry_run_of_an_update_keeps_the_link_that_was_sent() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "selfLink": "/x"}});
     let created = plane.create(path_of("ConfigMap"), &map).await;
     assert_eq!(created["metadata"].get("selfLink"), None);
     let path = format!("{}/m", path_of("ConfigMap"));
-    let (_, found, _) = sent(&plane, Method::PUT, &path, JSON, &map).await;
+    let (_, found, _) = parts(&plane.send(Method::PUT, &path, JSON, &map).await);
     let version = &created["metadata"]["resourceVersion"];
     assert_eq!(
         (
@@ -291,14 +279,14 @@ async fn dry_run_of_an_update_keeps_the_link_that_was_sent() {
         (None, version)
     );
     let dry = format!("{path}?dryRun=All");
-    let (_, found, _) = sent(&plane, Method::PUT, &dry, JSON, &map).await;
+    let (_, found, _) = parts(&plane.send(Method::PUT, &dry, JSON, &map).await);
     assert_eq!(found["metadata"]["selfLink"], "/x");
     plane.stop().await;
 }
 
 #[tokio::test]
 async fn errors_show_null_for_a_missing_pointer() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let template = json!({
         "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]},
     });
@@ -312,7 +300,7 @@ async fn errors_show_null_for_a_missing_pointer() {
     plane.create(path_of("Job"), &job).await;
     let path = format!("{}/j", path_of("Job"));
     let patch = json!({"spec": {"successPolicy": null}});
-    let (_, found, _) = sent(&plane, Method::PATCH, &path, MERGE, &patch).await;
+    let (_, found, _) = parts(&plane.send(Method::PATCH, &path, MERGE, &patch).await);
     assert_eq!(
         found["message"],
         "Job.batch \"j\" is invalid: spec.successPolicy: Invalid value: null: field is immutable"
@@ -343,7 +331,7 @@ async fn errors_show_the_fields_of_the_version() {
         plane.create(path_of("Job"), &job("i:1")).await;
         let path = format!("{}/j", path_of("Job"));
         let patch = job("i:2");
-        let (code, found, _) = sent(&plane, Method::PATCH, &path, STRATEGIC, &patch).await;
+        let (code, found, _) = parts(&plane.send(Method::PATCH, &path, STRATEGIC, &patch).await);
         let message = found["message"].as_str().unwrap();
         assert_eq!(code, 422, "{message}");
         assert!(message.contains("\"DefaultMode\":420"), "{message}");

@@ -17,6 +17,23 @@ impl Plane {
         Self(plane)
     }
 
+    /// Starts a control plane with the default settings.
+    pub(crate) async fn started() -> Self {
+        Self(TestControlPlane::builder().start().await)
+    }
+
+    /// Sends a write with a content type.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: &Value,
+    ) -> Answer {
+        let headers = [("Content-Type", content_type)];
+        exchange(self.0.server(), method, path, &headers, body.to_string()).await
+    }
+
     pub(crate) async fn call(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         self.0.server().call_json(method, path, "test", body).await
     }
