@@ -1,7 +1,6 @@
 //! Malformed bodies, with upstream's response to each.
 
 use http::Method;
-use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 
 use crate::support::{Plane, exchange, raw};
@@ -9,10 +8,6 @@ use crate::support::{Plane, exchange, raw};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const YAML: &str = "application/yaml";
-
-async fn started() -> Plane {
-    Plane::new(TestControlPlane::builder().start().await)
-}
 
 /// Returns the code and the message of the response to a POST.
 async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
@@ -27,7 +22,7 @@ async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn invalid_yaml_is_reported_in_one_line() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     for (body, why) in [
         (
             "a: b: c\n",
@@ -53,7 +48,7 @@ async fn invalid_yaml_is_reported_in_one_line() {
 
 #[tokio::test]
 async fn duplicate_yaml_keys_are_reported() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let body = "metadata: {name: m}\ndata:\n  a: first\n  a: last\n";
     let path = format!("{MAPS}?fieldValidation=Strict");
     let headers = [("Content-Type", YAML)];
@@ -79,7 +74,7 @@ async fn duplicate_yaml_keys_are_reported() {
 
 #[tokio::test]
 async fn yaml_numbers_follow_yaml_1_1() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let body = "metadata: {name: p}\nspec:\n  terminationGracePeriodSeconds: 010\n  \
                 containers: [{name: c, image: i, ports: [{containerPort: 80.0}]}]\n";
     let headers = [("Content-Type", YAML)];
@@ -93,7 +88,7 @@ async fn yaml_numbers_follow_yaml_1_1() {
 
 #[tokio::test]
 async fn strict_merge_patch_error_prints_the_object_as_go() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let map = json!({"metadata": {"name": "m", "labels": {"a": "b"}}, "data": {"k": "v"}});
     plane.create(MAPS, &map).await;
     let path = format!("{MAPS}/m?fieldValidation=Strict");
@@ -118,7 +113,7 @@ async fn strict_merge_patch_error_prints_the_object_as_go() {
 
 #[tokio::test]
 async fn manager_names_from_clients_are_validated() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let entry = |manager: &str| {
         json!({"manager": manager, "operation": "Update", "apiVersion": "v1",
             "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}})
@@ -136,7 +131,7 @@ async fn manager_names_from_clients_are_validated() {
 
 #[tokio::test]
 async fn invalid_utf8_bytes_are_replaced_one_by_one() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let body = b"{\"metadata\":{\"name\":\"odd\"},\"data\":{\"k\":\"a\xff\xe2\x82b\"}}";
     let headers = [("Content-Type", "application/json")];
     let server = plane.0.server();
@@ -175,7 +170,7 @@ async fn invalid_utf8_bytes_are_replaced_one_by_one() {
 /// Each of upstream's servers knows only the kinds of its own groups.
 #[tokio::test]
 async fn kinds_of_other_servers_are_not_registered() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let services = "/apis/apiregistration.k8s.io/v1/apiservices";
     let deployments = "/apis/apps/v1/namespaces/default/deployments";

@@ -1,7 +1,6 @@
 //! Requests as Go clients send them: controllers with informers and leases, and kubectl.
 
 use http::Method;
-use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Plane, claim, exchange, pod};
@@ -18,10 +17,6 @@ const PRINTED: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,\
                        application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 
 const AGENT: &str = "kube-controller-manager/v1.36.2 (linux/amd64) kubernetes/9d1f0b3";
-
-async fn started() -> Plane {
-    Plane::new(TestControlPlane::builder().start().await)
-}
 
 async fn ask(plane: &Plane, method: Method, path: &str, accept: &str, body: &Value) -> Answer {
     let headers = [
@@ -53,7 +48,7 @@ fn events(answer: &Answer) -> Vec<Value> {
 async fn leader_acquires_and_renews_its_lease() {
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
     for accept in ACCEPTS {
-        let plane = started().await;
+        let plane = Plane::started().await;
         let path = format!("{leases}/kube-controller-manager?timeout=5s");
         let missing = read(&plane, &path, accept).await;
         assert_eq!(
@@ -92,7 +87,7 @@ async fn leader_acquires_and_renews_its_lease() {
 
 #[tokio::test]
 async fn controller_checks_health_and_records_events() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let answer = read(&plane, "/healthz?timeout=10s", ACCEPTS[0]).await;
     assert_eq!((answer.code, answer.text().as_str()), (200, "ok"));
     let event = json!({
@@ -124,7 +119,7 @@ async fn controller_checks_health_and_records_events() {
 /// Every informer of a stateful set controller begins with one watch that lists, too.
 #[tokio::test(start_paused = true)]
 async fn informers_list_by_watching() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     plane
         .create("/api/v1/namespaces/default/pods", &pod("p"))
         .await;
@@ -184,7 +179,7 @@ async fn informers_list_by_watching() {
 
 #[tokio::test(start_paused = true)]
 async fn kubectl_prints_and_waits() {
-    let plane = started().await;
+    let plane = Plane::started().await;
     let pods = "/api/v1/namespaces/default/pods";
     plane.create(pods, &pod("a")).await;
     plane.create(pods, &pod("b")).await;
